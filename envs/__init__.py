@@ -1,0 +1,1 @@
+"""The reference worlds; installed as `seer_env.envs`."""

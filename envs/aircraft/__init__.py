@@ -1,0 +1,1 @@
+"""Aircraft: navigation and collision avoidance on real routes."""

@@ -1,0 +1,1 @@
+"""Training on seer_env's worlds; installed as `seer_env.training`."""

@@ -18,13 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv, make
-    from seer_env.errors import (
-        BoundaryFileError,
-        ContractBreach,
-        ModelError,
-        NondeterminismError,
-        SeerError,
-    )
+    from seer_env.errors import BoundaryFileError, ContractBreach, ModelError, NondeterminismError, SeerError
     from seer_env.model import EventModel, Grid, handles, output
 
 #: Where each public name lives.

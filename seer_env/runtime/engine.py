@@ -1,0 +1,221 @@
+"""What every scheduler offers to the env: reset, step, capture, restore."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.layout import FIRST_PAYLOAD, pack_seq, pending_dtype
+from seer_env.runtime.rng import streams
+
+if TYPE_CHECKING:
+    from seer_env.model import EventModel
+
+SCHEDULERS = ("python", "serial", "seer")
+
+
+class Outputs(NamedTuple):
+    """What a boundary shows of `M` agents, in fresh arrays; rows of agents not live are zeros.
+
+    Attributes:
+        observations: float32 `[M, D]`.
+        rewards: float64 `[M]`.
+        terminated: bool `[M]`.
+        info: structured `[M]` of `model.info`, or None.
+    """
+
+    observations: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    info: np.ndarray | None
+
+
+class StepStats(NamedTuple):
+    """Counts and wall times (seconds) of the last step."""
+
+    events: int
+    rounds: int
+    shared_rounds: int
+    window_s: float
+    outputs_s: float
+
+
+class Engine(ABC):
+    """One world and its clock. A step is atomic: if it raises, nothing has changed.
+
+    Args:
+        model: a validated model.
+        event_capacity: the most events that may be pending, and that one step may execute.
+    """
+
+    scheduler: str
+    threads: int = 1
+
+    def __init__(self, model: EventModel, event_capacity: int | None = None):
+        self.model = model
+        self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
+        self.stats = StepStats(0, 0, 0, 0.0, 0.0)
+        self.outputs: Outputs = self.new_outputs()
+
+    # -- what a scheduler provides -------------------------------------------------------------
+
+    @abstractmethod
+    def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
+        """Run one step window.
+
+        Args:
+            actions: float64 `[M, A]`, rows of agents not live are ignored.
+            live: bool `[M]`.
+
+        Raises:
+            ContractBreach: a handler broke the contract; nothing has changed.
+        """
+
+    @abstractmethod
+    def capture(self) -> Boundary:
+        """An independent copy of the current boundary."""
+
+    @abstractmethod
+    def _load(self, boundary: Boundary) -> None:
+        """Make `boundary` (which the engine may keep) the current one."""
+
+    @abstractmethod
+    def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
+        """Fill `outputs` for the live agents from the current boundary."""
+
+    @property
+    @abstractmethod
+    def state(self) -> np.ndarray:
+        """Entity rows at the current boundary, `[N]`, read-only."""
+
+    # -- shared ----------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> int:
+        """Step windows since reset."""
+        return self._steps
+
+    @property
+    def clock(self) -> float:
+        """Simulated time at the current boundary."""
+        return self._steps * self.model.dt
+
+    def reset(self, seed: int) -> Outputs:
+        """Start an episode: initial state and events from `seed`, then the first observations.
+
+        Raises:
+            ModelError: `model.reset` scheduled an impossible event.
+        """
+        boundary = initial_boundary(self.model, seed)
+        self._load(boundary)
+        outputs = self.new_outputs()
+        self._observe(np.ones(self.model.n_agents, bool), outputs)
+        outputs.rewards[:] = 0.0
+        outputs.terminated[:] = False
+        self.outputs = outputs
+        return outputs
+
+    def restore(self, boundary: Boundary, outputs: Outputs) -> None:
+        """Go on from `boundary`, a copy of which is taken, and the outputs that it showed."""
+        self._load(boundary.copy())
+        self.outputs = outputs
+
+    def new_outputs(self) -> Outputs:
+        """Zeroed outputs, never shared with an earlier step's."""
+        agents, info = self.model.n_agents, self.model.info
+        return Outputs(
+            np.zeros((agents, self.model.observation_size), np.float32),
+            np.zeros(agents, np.float64),
+            np.zeros(agents, bool),
+            None if info is None else np.zeros(agents, info),
+        )
+
+    def digest(self) -> str:
+        """Hex digest of clock, state, pending events in key order and last outputs."""
+        digest = hashlib.blake2b(digest_size=16)
+        self.capture().update(digest)
+        for array in self.outputs:
+            if array is not None:
+                digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    def close(self) -> None:
+        """Release what the engine holds; it cannot step afterwards."""
+
+
+def initial_boundary(model: EventModel, seed: int) -> Boundary:
+    """Boundary 0 of an episode: `model.reset`, scheduled events in key order, fresh streams."""
+    start, gamma = streams(seed, model.n_entities)
+    state = np.zeros(model.n_entities, model.entity)
+    scheduled = InitialEvents(model)
+    model.reset(state, scheduled, np.random.default_rng(seed))
+    pending, emitted = scheduled.sorted()
+    return Boundary(0, state, emitted, start, gamma, pending)
+
+
+class InitialEvents:
+    """The `schedule` that `model.reset` is given: collects events, each emitted by its own target."""
+
+    def __init__(self, model: EventModel):
+        self._model = model
+        self._dtype = pending_dtype(model.payload_words)
+        self._blocks: list[np.ndarray] = []
+
+    def __call__(self, target, time, kind, *payload) -> None:
+        from seer_env.errors import ModelError
+
+        columns = np.broadcast_arrays(target, time, kind, *payload)
+        block = np.zeros(columns[0].size, self._dtype)
+        for name, column in zip(("target", "time", "kind"), columns):
+            block[name] = column.ravel()
+        if len(payload) > max(self._model.payload, FIRST_PAYLOAD):
+            raise ModelError(f"schedule: {len(payload)} payload words, but model.payload is {self._model.payload}")
+        for word, column in enumerate(columns[3:]):
+            block["payload"][:, word] = column.ravel()
+        for name, good in (
+            ("time", np.isfinite(block["time"]) & (block["time"] >= 0)),
+            ("target", (columns[0].ravel() >= 0) & (columns[0].ravel() < self._model.n_entities)),
+            ("kind", (columns[2].ravel() >= 0) & (columns[2].ravel() < len(self._model.Kind))),
+        ):
+            if not good.all():
+                first = int(np.argmin(good))
+                raise ModelError(f"schedule: event {first} has {name} {block[name][first]}: out of range")
+        self._blocks.append(block)
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """All events in key order, and the emission counters (int64 `[N]`) they leave behind."""
+        events = np.concatenate([np.zeros(0, self._dtype), *self._blocks])
+        emitted = np.bincount(events["target"], minlength=self._model.n_entities).astype(np.int64)
+        by_target = np.argsort(events["target"], kind="stable")
+        first = np.cumsum(emitted) - emitted
+        counter = np.empty(len(events), np.int64)
+        counter[by_target] = np.arange(len(events)) - first[events["target"][by_target]]
+        events["seq"] = pack_seq(0, events["target"].astype(np.int64), counter)
+        return events[np.lexsort((events["seq"], events["time"]))], emitted
+
+
+def make_engine(
+    model: EventModel, scheduler: str, threads: int = 1, event_capacity: int | None = None
+) -> Engine:
+    """The engine of a scheduler: `python`, `serial`, or `seer` with `threads`.
+
+    Raises:
+        ModelError: the declaration cannot work.
+        ValueError: no such scheduler, or a thread count below 1.
+    """
+    model.validate()
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, got {threads}")
+    if scheduler == "python":
+        from seer_env.runtime.schedulers.python import PythonEngine
+
+        return PythonEngine(model, event_capacity)
+    if scheduler in ("serial", "seer"):
+        from seer_env.runtime.schedulers.compiled import CompiledEngine
+
+        return CompiledEngine(model, scheduler, threads, event_capacity)
+    raise ValueError(f"scheduler must be one of {SCHEDULERS}, got {scheduler!r}")

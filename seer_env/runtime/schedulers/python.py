@@ -1,0 +1,154 @@
+"""The `python` scheduler: a heap on the key. The oracle, and the place for breakpoints."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+
+import numpy as np
+
+from seer_env.errors import ContractBreach
+from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.breach import breach
+from seer_env.runtime.engine import Engine, Outputs, StepStats
+from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO, pack_seq, pending_dtype, unpack_seq
+from seer_env.runtime.schedulers.python_sim import Event, HandlerSim, OutputSim
+
+
+class PythonEngine(Engine):
+    """Executes every event in key order, one at a time, in plain Python."""
+
+    scheduler = "python"
+
+    def __init__(self, model, event_capacity=None):
+        super().__init__(model, event_capacity)
+        self._dtype = pending_dtype(model.payload_words)
+        self._load(
+            Boundary(0, np.zeros(model.n_entities, model.entity), *_no_events(model, self._dtype))
+        )
+
+    def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
+        start = time.perf_counter()
+        before = self.capture()
+        outputs = self.new_outputs()
+        try:
+            with np.errstate(all="ignore"):  # compiled arithmetic wraps and overflows silently
+                executed = self._window(actions, live)
+                drained = time.perf_counter()
+                self._steps += 1
+                self._publish()
+                self._observe(live, outputs)
+        except BaseException:  # KeyboardInterrupt too: a step is atomic
+            self._load(before)
+            raise
+        self.outputs = outputs
+        self.stats = StepStats(executed, executed, 0, drained - start, time.perf_counter() - drained)
+        return outputs
+
+    def _window(self, actions: np.ndarray, live: np.ndarray) -> int:
+        now, end = self.clock, (self._steps + 1) * self.model.dt
+        executed = 0
+        if self.model.action_kind is not None:
+            for agent in np.flatnonzero(live):
+                payload = tuple(actions[agent].tolist())
+                self._execute(now, pack_seq(0, 0, 0), int(self.model.action_kind), int(agent), payload)
+                executed += 1
+        while self._heap and self._heap[0][0] < end:
+            if executed >= self.event_capacity:
+                first = self._heap[0]
+                raise breach(self.model, "capacity", first[3], first[0], first[2], limit=self.event_capacity)
+            self._execute(*self._pop())
+            executed += 1
+        return executed
+
+    def _pop(self):
+        when, seq, kind, target, payload = heapq.heappop(self._heap)
+        return when, seq, kind, target, payload
+
+    def _execute(self, when: float, seq: int, kind: int, target: int, payload: tuple) -> None:
+        self._now, self._micro, self._kind, self._me = when, unpack_seq(seq)[0], kind, target
+        self.model.handlers[kind](self._rows[target], Event(when, kind, target, payload), self._sims[target])
+
+    def emit(self, target: int, delay: float, kind: int, payload: tuple) -> None:
+        """Check an emission of the executing handler against the contract, and queue it."""
+        me, delay, when = self._me, float(delay), self._now + float(delay)
+        limit = 0.0 if target == me else self.model.lookahead
+        rule = None
+        if not (delay >= 0.0 and when < math.inf):
+            rule = "timestamp"
+        elif not 0 <= target < self.model.n_entities:
+            rule = "target"
+        elif not 0 <= kind < len(self.model.Kind):
+            rule = "kind"
+        elif delay < limit:
+            rule = "lookahead"
+        elif when == self._now and self._micro >= MAX_MICRO:
+            rule = "cascade"
+        elif self._emitted[me] >= MAX_EMISSIONS - 1:
+            rule = "emissions"
+        elif len(self._heap) >= self.event_capacity:
+            rule = "capacity"
+        if rule:
+            raise breach(
+                self.model, rule, me, self._now, self._kind,
+                target=target, delay=delay, emitted_kind=kind, limit=self.event_capacity,
+            )
+        micro = self._micro + 1 if when == self._now else 0
+        seq = pack_seq(micro, me, int(self._emitted[me]))
+        self._emitted[me] += 1
+        words = self._dtype["payload"].shape[0]
+        padded = tuple(float(p) for p in payload) + (0.0,) * (words - len(payload))
+        heapq.heappush(self._heap, (when, seq, kind, target, padded))
+
+    def capture(self) -> Boundary:
+        pending = np.zeros(len(self._heap), self._dtype)
+        for row, event in zip(pending, sorted(self._heap)):
+            row["time"], row["seq"], row["kind"], row["target"], row["payload"] = event
+        return Boundary(
+            self._steps, self._state.copy(), self._emitted.copy(),
+            self._stream.copy(), self._gamma.copy(), pending,
+        )
+
+    def _load(self, boundary: Boundary) -> None:
+        self._steps = boundary.steps
+        self._state = boundary.state
+        self._emitted, self._stream, self._gamma = boundary.emitted, boundary.stream, boundary.gamma
+        self._heap = [
+            (float(e["time"]), int(e["seq"]), int(e["kind"]), int(e["target"]), tuple(e["payload"].tolist()))
+            for e in boundary.pending
+        ]
+        self._rows = self._state.view(np.recarray)
+        self._sims = [HandlerSim(self, i) for i in range(self.model.n_entities)]
+        self._publish()
+
+    def _publish(self) -> None:
+        """Show the current boundary to `view` and the grid queries."""
+        from seer_env.runtime.schedulers.python_sim import BoundaryView
+
+        self._view = BoundaryView(self.model, self._state)
+
+    def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
+        model = self.model
+        info_rows = None if outputs.info is None else outputs.info.view(np.recarray)
+        with np.errstate(all="ignore"):
+            for agent in np.flatnonzero(live):
+                me, sim = self._rows[agent], OutputSim(self, int(agent))
+                info = None if info_rows is None else info_rows[agent]
+                model.observe(me, outputs.observations[agent], info, sim)
+                outputs.rewards[agent] = model.reward(me, info, sim)
+                outputs.terminated[agent] = model.terminated(me, info, sim)
+
+    @property
+    def state(self) -> np.ndarray:
+        view = self._state.view()
+        view.flags.writeable = False
+        return view
+
+
+def _no_events(model, dtype):
+    zeros = np.zeros(model.n_entities, np.int64)
+    return zeros, zeros.astype(np.uint64), zeros.astype(np.uint64), np.zeros(0, dtype)
+
+
+__all__ = ["ContractBreach", "PythonEngine"]

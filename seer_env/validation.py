@@ -1,0 +1,139 @@
+"""Checks of a model's declaration, at the border: before anything is allocated or compiled."""
+
+from __future__ import annotations
+
+import math
+import re
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from gymnasium import spaces
+
+from seer_env.errors import ModelError
+from seer_env.runtime.layout import MAX_ENTITIES
+
+if TYPE_CHECKING:
+    from seer_env.model import EventModel
+
+STATE_SCALARS = ("f8", "i8", "i4", "u8", "u4", "u1", "i1", "b1")
+
+
+def validate_model(model: EventModel) -> None:
+    """Raise `ModelError` naming the attribute, its value and the fix, or return."""
+    _check_identity(model)
+    _check_kinds(model)
+    _check_fields(model.entity, "entity")
+    _check_numbers(model)
+    _check_public(model)
+    _check_spaces(model)
+    _check_constants(model)
+    if model.info is not None:
+        _check_fields(model.info, "info", subarrays=False)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ModelError(message)
+
+
+def _check_identity(model: EventModel) -> None:
+    for attribute in ("name", "agent_prefix"):
+        value = getattr(model, attribute)
+        _require(
+            isinstance(value, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", value) is not None,
+            f"{attribute}: letters, digits and underscores, got {value!r}",
+        )
+
+
+def _check_kinds(model: EventModel) -> None:
+    owner = type(model).__name__
+    kinds = getattr(model, "Kind", None)
+    _require(
+        isinstance(kinds, type) and issubclass(kinds, IntEnum),
+        f"{owner}.Kind must be an IntEnum class, got {kinds!r}",
+    )
+    assert kinds is not None
+    values = sorted(int(k) for k in kinds)
+    _require(
+        values == list(range(len(values))) and bool(values),
+        f"{owner}.Kind must have members 0..K-1 without gaps, got {values}",
+    )
+    missing = [k.name for k in kinds if int(k) not in model.handlers]
+    _require(not missing, f"{owner}: no handler for {missing}; add one with @handles({kinds.__name__}.…)")
+    unknown = [k for k in model.handlers if k not in values]
+    _require(not unknown, f"{owner}: handlers of kinds that {kinds.__name__} lacks: {unknown}")
+    if model.action_kind is not None:
+        _require(int(model.action_kind) in values, f"action_kind {model.action_kind!r} is not a {kinds.__name__}")
+
+
+def _check_fields(dtype: np.dtype, what: str, subarrays: bool = True) -> None:
+    _require(
+        isinstance(dtype, np.dtype) and dtype.fields is not None,
+        f"{what} must be a structured numpy dtype, got {dtype!r}",
+    )
+    for name, field in dtype.fields.items():
+        base, shape = field[0].subdtype or (field[0], ())
+        _require(
+            base.str[1:] in STATE_SCALARS and base.isnative,
+            f"{what}.{name}: use one of {STATE_SCALARS}, got {base}. (float32 rows are refused "
+            "because compiled and plain Python arithmetic would differ; use float64.)",
+        )
+        _require(subarrays or not shape, f"{what}.{name}: scalars only")
+
+
+def _check_numbers(model: EventModel) -> None:
+    _require(
+        1 <= model.n_entities <= MAX_ENTITIES,
+        f"n_entities must be in 1..{MAX_ENTITIES}, got {model.n_entities}",
+    )
+    _require(
+        0 <= model.n_agents <= model.n_entities,
+        f"n_agents must be in 0..n_entities={model.n_entities}, got {model.n_agents}",
+    )
+    _require(
+        math.isfinite(model.lookahead) and model.lookahead >= 0,
+        f"lookahead must be finite and >= 0, got {model.lookahead}",
+    )
+    _require(math.isfinite(model.dt) and model.dt > 0, f"dt must be finite and > 0, got {model.dt}")
+    _require(0 <= model.payload <= 64, f"payload must be in 0..64 words, got {model.payload}")
+
+
+def _check_public(model: EventModel) -> None:
+    unknown = [f for f in model.public if f not in (model.entity.names or ())]
+    _require(not unknown, f"public names fields that entity lacks: {unknown}")
+    if model.grid is None:
+        return
+    for name in model.grid.fields:
+        _require(name in model.public, f"grid field {name!r} must be listed in public")
+        _require(
+            model.entity.fields is not None and model.entity.fields[name][0] == np.dtype("f8"),
+            f"grid field {name!r} must be a float64 scalar",
+        )
+
+
+def _check_spaces(model: EventModel) -> None:
+    space = getattr(model, "observation_space", None)
+    _require(
+        isinstance(space, spaces.Box) and space.dtype == np.float32 and len(space.shape) == 1,
+        f"observation_space must be a 1-D float32 Box, got {space!r}",
+    )
+    action = model.action_space
+    _require(
+        isinstance(action, (spaces.Discrete, spaces.MultiDiscrete))
+        or (isinstance(action, spaces.Box) and len(action.shape) == 1),
+        f"action_space must be a 1-D Box, Discrete or MultiDiscrete, got {action!r}",
+    )
+
+
+def _check_constants(model: EventModel) -> None:
+    for name, value in model.params.items():
+        _require(
+            name.isidentifier() and isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)),
+            f"params[{name!r}] must be a number under an identifier, got {value!r}",
+        )
+    for name, table in model.tables.items():
+        _require(
+            name.isidentifier() and table.dtype.kind in "fiub" and table.ndim >= 1,
+            f"tables[{name!r}] must be a numeric array, got {table.dtype} {table.shape}",
+        )

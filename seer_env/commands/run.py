@@ -1,0 +1,166 @@
+"""`seer-env run`: step a world under a policy, and report how fast and where the time went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from seer_env.commands.output import CommandError, check_writable, print_table, write_json
+from seer_env.commands.tally import Tally
+from seer_env.commands.world import World, make_world
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from seer_env.env import SeerParallelEnv
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+@dataclass
+class Run(World):
+    """Step a world under a policy, then print a table of speed and of where a step's time goes.
+
+    Episodes that end are begun anew until the steps are done. Ctrl-C stops after at most a second and
+    reports what ran. Compilation happens before the clock starts.
+    """
+
+    steps: int = 300
+    """Steps to run."""
+
+    policy: Annotated[str, tyro.conf.arg(metavar="NAME")] = "random"
+    """Who chooses the actions: random, or a policy of the world (aircraft_v0: goal, mvp)."""
+
+    seed: int = 0
+    """Seed of the world and of the random policy. The same seed gives the same bytes."""
+
+    arrays: bool = False
+    """Step with `step_arrays`, as training does, instead of PettingZoo's dicts."""
+
+    check: bool = False
+    """Run every step under two schedulers and stop at the first difference."""
+
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE.png")] = None
+    """Draw the world after the last step into this file."""
+
+    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE")] = None
+    """Write the figures of the table here too."""
+
+    def main(self) -> int:
+        """Run, report, and draw; 130 after Ctrl-C."""
+        if self.steps < 1:
+            raise CommandError(f"--steps {self.steps}: at least 1")
+        check_writable(self.picture)
+        check_writable(self.json_file)
+        env = make_world(self, **self._extra_options())
+        policy = find_policy(env, self.policy)
+        tally = Tally()
+        interrupted = _fly(self, env, policy, tally)
+        report(self, env, tally, interrupted)
+        if self.picture is not None and tally.episodes:
+            save_picture(env, self.picture)
+        env.close()
+        return INTERRUPTED if interrupted else 0
+
+    def _extra_options(self) -> dict[str, Any]:
+        return {
+            **({"render_mode": "rgb_array"} if self.picture is not None else {}),
+            **({"check": True} if self.check else {}),
+        }
+
+
+def find_policy(env: SeerParallelEnv, name: str) -> Callable[[SeerParallelEnv], np.ndarray]:
+    """The policy `name` of a world: a callable that gives actions `[M, A]` for all agents.
+
+    Raises:
+        CommandError: the world has no such policy.
+    """
+    if name not in env.policies:
+        raise CommandError(f"--policy {name}: this world has {', '.join(sorted(env.policies))}")
+    return env.policies[name]
+
+
+def _fly(args: Run, env: SeerParallelEnv, policy: Callable, tally: Tally) -> bool:
+    """Run the steps into `tally` under a progress bar; True if Ctrl-C cut them short."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), refresh_per_second=5) as progress:
+        bar = progress.add_task(f"compiling {args.env}", total=args.steps)
+        try:
+            env.warmup()
+            progress.reset(bar, description=args.env)
+            for _ in range(args.steps):
+                if not tally.episodes or not env.agents:
+                    _begin(args, env, tally)
+                _step(args, env, policy, tally)
+                progress.advance(bar)
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def _begin(args: Run, env: SeerParallelEnv, tally: Tally) -> None:
+    seed = None if tally.episodes else args.seed
+    _ = env.reset_arrays(seed=seed) if args.arrays else env.reset(seed=seed)
+    tally.episodes += 1
+
+
+def _step(args: Run, env: SeerParallelEnv, policy: Callable, tally: Tally) -> None:
+    live = len(env.agents)
+    start = time.perf_counter()
+    actions = policy(env)
+    if args.arrays:
+        chosen = time.perf_counter()
+        env.step_arrays(actions)
+    else:
+        by_agent = action_dict(env, actions)
+        chosen = time.perf_counter()
+        env.step(by_agent)
+    tally.add(live, chosen - start, time.perf_counter() - chosen, env.last_step_stats)
+
+
+def action_dict(env: SeerParallelEnv, actions: np.ndarray) -> dict[str, Any]:
+    """The live agents' rows of `actions` `[M, A]` as each agent's space has them."""
+    from gymnasium.spaces import Discrete
+
+    live = set(env.agents)
+    rows = {agent: row for agent, row in zip(env.possible_agents, actions) if agent in live}
+    if env.possible_agents and isinstance(env.action_space(env.possible_agents[0]), Discrete):
+        return {agent: int(row[0]) for agent, row in rows.items()}
+    return rows
+
+
+def report(args: Run, env: SeerParallelEnv, tally: Tally, interrupted: bool) -> None:
+    """Print the table and write the JSON file."""
+    digest = env.digest() if tally.episodes else ""
+    note = f", interrupted after {tally.steps} of {args.steps} steps" if interrupted else ""
+    setup = (
+        ("agents", f"{len(env.possible_agents):,}"),
+        ("scheduler", env.scheduler),
+        ("threads", str(env.threads)),
+        ("policy", args.policy),
+    )
+    closing = (("digest of the last boundary", digest),)
+    print_table(f"{args.env}{note}", ("", "figure"), (*setup, *tally.rows(), *closing))
+    figures = {
+        "env": args.env, "agents": len(env.possible_agents), "scheduler": env.scheduler,
+        "threads": env.threads, "policy": args.policy, "seed": args.seed, "arrays": args.arrays,
+        "interrupted": interrupted, "digest": digest, **tally.figures(),
+    }  # fmt: skip
+    write_json(args.json_file, figures)
+
+
+def save_picture(env: SeerParallelEnv, path: Path) -> None:
+    """Draw the current boundary as a PNG file and say where it is."""
+    from PIL import Image
+
+    Image.fromarray(env.render()).save(path, format="PNG")
+    print(f"picture: {path.absolute()}")

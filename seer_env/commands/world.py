@@ -1,0 +1,70 @@
+"""Options that make a world, shared by the commands that need one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from seer_env.commands.output import CommandError
+
+if TYPE_CHECKING:
+    from seer_env.env import SeerParallelEnv
+
+
+@dataclass
+class World:
+    """Which world, and how its steps are executed."""
+
+    env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
+    """Name of the world, such as aircraft_v0."""
+
+    agents: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Agents in the world; the world's own number by default."""
+
+    threads: Annotated[Literal["auto"] | int, tyro.conf.arg(metavar="auto|INT")] = "auto"
+    """Threads of a step. Outputs do not depend on it; `auto` follows the size of the work."""
+
+    scheduler: Literal["auto", "serial", "seer", "python"] = "auto"
+    """How a step's events are executed: serial (one thread, compiled), seer (in parallel) or python
+    (slow, breakpoints work). All give the same bytes."""
+
+    max_cycles: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """Steps after which an episode is cut off; the world's own number by default."""
+
+    world: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...")] = ()
+    """Further options of this world, such as complexity=8 communication=False."""
+
+
+def make_world(args: World, **more: Any) -> SeerParallelEnv:
+    """Make the world that `args` describe; `more` goes to `seer_env.make` as it is.
+
+    Raises:
+        CommandError: the options are not possible; the message is that of `seer_env.make`.
+    """
+    from seer_env.env import make
+
+    options = {"n_agents": args.agents, "max_cycles": args.max_cycles}
+    chosen = {key: value for key, value in options.items() if value is not None}
+    settings = dict(map(parse_setting, args.world))
+    try:
+        return make(args.env, threads=args.threads, scheduler=args.scheduler, **chosen, **settings, **more)
+    except (TypeError, ValueError, LookupError) as error:
+        raise CommandError(f"{args.env}: {error}") from error
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`("complexity", 8)` from "complexity=8"; a value that is no Python literal is a string.
+
+    Raises:
+        CommandError: there is no key, or no `=`.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.isidentifier():
+        raise CommandError(f"--world {text!r}: expected KEY=VALUE, such as complexity=8")
+    try:
+        return key, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return key, value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_type_hints
 
 import tyro
 
@@ -23,14 +24,18 @@ BENCHES = {"phold": "seer_env.bench.phold", "flock": "seer_env.bench.flock"}
 
 @dataclass
 class Bench:
-    """Measure against yardsticks; `seer-env bench NAME --help` explains each.
+    """Measure against a yardstick; `seer-env bench NAME --help` explains each one's options."""
 
-    phold: event throughput beside a sequential binary heap over all events.
-    flock: a step-synchronous world beside the plain loop that a user would write for it.
-    """
+    name: tyro.conf.Positional[Literal["phold", "flock"]]
+    """phold: events beside a sequential heap of events. flock: agents beside a plain loop."""
+
+    def main(self) -> int:
+        """Run the benchmark with its default options."""
+        return run_bench(self.name, [])
 
 
-COMMANDS: dict[str, type] = {"run": Run, "doctor": Doctor, "warmup": Warmup, "bench": Bench}
+COMMANDS = {"run": Run, "doctor": Doctor, "warmup": Warmup, "bench": Bench}
+CONFIG = (tyro.conf.FlagCreatePairsOff,)
 DESCRIPTION = f"""seer_env {__version__}: many-agent environments in one shared world.
 
 Start with: seer-env run aircraft_v0 --agents 400 --steps 300 --policy goal --picture flight.png"""
@@ -40,38 +45,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status, 1 with a message on stderr if it could not do what was asked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        if arguments[:1] == ["--version"]:
-            print(__version__)
-            return 0
-        if arguments[:1] == ["bench"]:
-            return _bench(arguments[1:])
-        return _parse(COMMANDS, arguments, "seer-env", DESCRIPTION).main()
+        return _dispatch(arguments)
     except (CommandError, SeerError) as error:
         print(f"seer-env: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # The reader, such as `head`, has what it wanted; Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
-def _bench(arguments: list[str]) -> int:
-    """Only the benchmark that is named is imported: each compiles kernels of its own."""
-    named = [name for name in BENCHES if arguments[:1] == [name]]
-    mains = {name: importlib.import_module(BENCHES[name]).main for name in named or BENCHES}
-    options = {name: get_type_hints(main)["args"] for name, main in mains.items()}
-    args = _parse(options, arguments, "seer-env bench", Bench.__doc__ or "")
-    return next(mains[name] for name, kind in options.items() if isinstance(args, kind))(args)
+def _dispatch(arguments: list[str]) -> int:
+    if arguments == ["--version"]:
+        print(__version__)
+        return 0
+    if arguments[:1] == ["bench"] and arguments[1:2] and arguments[1] in BENCHES:
+        return run_bench(arguments[1], arguments[2:])
+    choices = tuple(Annotated[kind, tyro.conf.subcommand(name)] for name, kind in COMMANDS.items())
+    commands: Any = Union[choices]  # noqa: UP007 - made at run time, for which there is no other form
+    return tyro.cli(commands, args=arguments, prog="seer-env", description=DESCRIPTION, config=CONFIG).main()
 
 
-def _parse(commands: dict[str, type], arguments: list[str], prog: str, description: str) -> Any:
-    """The chosen command's dataclass, filled from the arguments; exits on --help and on errors."""
-    # tyro makes no subcommand of a union of one.
-    choices = [Annotated[kind, tyro.conf.subcommand(name)] for name, kind in commands.items()]
-    choices += [Annotated[None, tyro.conf.subcommand("none")]] if len(choices) == 1 else []
-    return tyro.cli(
-        Union[tuple(choices)],  # type: ignore[arg-type]  # noqa: UP007 - made at run time
-        args=arguments,
-        prog=prog,
-        description=description,
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
+def run_bench(name: str, arguments: list[str]) -> int:
+    """Run one benchmark with its own options; no other is imported, as each compiles kernels."""
+    bench = importlib.import_module(BENCHES[name])
+    options = get_type_hints(bench.main)["args"]
+    return bench.main(tyro.cli(options, args=arguments, prog=f"seer-env bench {name}", config=CONFIG))
 
 
 if __name__ == "__main__":

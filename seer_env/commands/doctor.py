@@ -32,7 +32,9 @@ class Doctor:
     a feature; a `FIX` keeps seer_env from working as it should, and makes the exit status 1.
     """
 
-    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE")] = None
+    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE", help_behavior_hint="")] = (
+        None
+    )
     """Write the findings here too: a list of {name, value, level, advice}."""
 
     def main(self) -> int:

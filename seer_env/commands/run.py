@@ -46,10 +46,12 @@ class Run(World):
     check: bool = False
     """Run every step under two schedulers and stop at the first difference."""
 
-    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE.png")] = None
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE.png", help_behavior_hint="")] = None
     """Draw the world after the last step into this file."""
 
-    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE")] = None
+    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE", help_behavior_hint="")] = (
+        None
+    )
     """Write the figures of the table here too."""
 
     def main(self) -> int:

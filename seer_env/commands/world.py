@@ -13,6 +13,8 @@ from seer_env.commands.output import CommandError
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
 
+OWN_NUMBER = tyro.conf.arg(metavar="INT", help_behavior_hint="(default: the world's own)")
+
 
 @dataclass
 class World:
@@ -21,8 +23,8 @@ class World:
     env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
     """Name of the world, such as aircraft_v0."""
 
-    agents: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Agents in the world; the world's own number by default."""
+    agents: Annotated[int | None, OWN_NUMBER] = None
+    """Agents in the world."""
 
     threads: Annotated[Literal["auto"] | int, tyro.conf.arg(metavar="auto|INT")] = "auto"
     """Threads of a step. Outputs do not depend on it; `auto` follows the size of the work."""
@@ -31,10 +33,10 @@ class World:
     """How a step's events are executed: serial (one thread, compiled), seer (in parallel) or python
     (slow, breakpoints work). All give the same bytes."""
 
-    max_cycles: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    """Steps after which an episode is cut off; the world's own number by default."""
+    max_cycles: Annotated[int | None, OWN_NUMBER] = None
+    """Steps after which an episode is cut off."""
 
-    world: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...")] = ()
+    world: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")] = ()
     """Further options of this world, such as complexity=8 communication=False."""
 
 

@@ -5,8 +5,9 @@
     env = seer_env.make("aircraft_v0", n_agents=400)
     observations, infos = env.reset(seed=1)
 
-Names are imported when they are first used, so that `import seer_env` and the command line's help
-do not wait for numba.
+What is heavy is imported when it is first used, so that `import seer_env` and the command line's help
+do not wait for numba. The import also enters the worlds in PettingZoo's registry:
+`pettingzoo.make("parallel", "seer_env/aircraft_v0")`.
 """
 
 from __future__ import annotations
@@ -14,29 +15,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from seer_env.errors import BoundaryFileError, ContractBreach, ModelError, NondeterminismError, SeerError
+from seer_env.registration import UnknownWorldError, make, register
 
 if TYPE_CHECKING:
-    from seer_env.env import SeerParallelEnv, make
-    from seer_env.errors import BoundaryFileError, ContractBreach, ModelError, NondeterminismError, SeerError
+    from seer_env.actions import ActionError
+    from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel, Grid, handles, output
 
-#: Where each public name lives.
-_HOMES = {
-    "make": "seer_env.env",
-    "SeerParallelEnv": "seer_env.env",
-    "EventModel": "seer_env.model",
-    "Grid": "seer_env.model",
-    "handles": "seer_env.model",
-    "output": "seer_env.model",
-    "SeerError": "seer_env.errors",
-    "ModelError": "seer_env.errors",
-    "ContractBreach": "seer_env.errors",
-    "NondeterminismError": "seer_env.errors",
-    "BoundaryFileError": "seer_env.errors",
-}
+__version__ = "0.1.0"
 
 __all__ = [
+    "ActionError",
     "BoundaryFileError",
     "ContractBreach",
     "EventModel",
@@ -45,11 +35,23 @@ __all__ = [
     "NondeterminismError",
     "SeerError",
     "SeerParallelEnv",
+    "UnknownWorldError",
     "__version__",
     "handles",
     "make",
     "output",
+    "register",
 ]
+
+#: Where each name lives that is imported on first use.
+_HOMES = {
+    "ActionError": "seer_env.actions",
+    "SeerParallelEnv": "seer_env.env",
+    "EventModel": "seer_env.model",
+    "Grid": "seer_env.model",
+    "handles": "seer_env.model",
+    "output": "seer_env.model",
+}
 
 
 def __getattr__(name: str) -> Any:

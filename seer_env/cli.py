@@ -15,6 +15,7 @@ from seer_env import __version__
 from seer_env.commands.doctor import Doctor
 from seer_env.commands.output import CommandError
 from seer_env.commands.run import Run
+from seer_env.commands.tracks import Tracks
 from seer_env.commands.warmup import Warmup
 from seer_env.errors import SeerError
 
@@ -34,7 +35,7 @@ class Bench:
         return run_bench(self.name, [])
 
 
-COMMANDS = {"run": Run, "doctor": Doctor, "warmup": Warmup, "bench": Bench}
+COMMANDS = {"run": Run, "doctor": Doctor, "warmup": Warmup, "bench": Bench, "tracks": Tracks}
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
 DESCRIPTION = f"""seer_env {__version__}: many-agent environments in one shared world.
 

@@ -18,7 +18,7 @@ from seer_env.commands.output import CommandError, check_writable, write_json
 from seer_env.commands.tally import Tally
 from seer_env.commands.world import parse_setting
 
-HEAVY = ("numba", "numpy", "gymnasium", "pettingzoo", "matplotlib", "torch")
+HEAVY = ("numba", "matplotlib", "torch", "PIL")
 
 
 class Corridor:
@@ -43,19 +43,19 @@ class Corridor:
     def warmup(self):
         pass
 
-    def reset(self, seed=None):
+    def reset_arrays(self, seed=None):
         self.seeds.append(seed)
         self.agents, self.cycle = list(self.possible_agents), 0
 
-    reset_arrays = reset
+    reset = reset_arrays
 
-    def step(self, actions):
+    def step_arrays(self, actions):
         self.taken.append(actions)
         self.cycle += 1
         if self.cycle == 3:
             self.agents = []
 
-    step_arrays = step
+    step = step_arrays
 
     def render(self):
         return np.zeros((4, 6, 3), np.uint8)
@@ -84,7 +84,7 @@ def test_help_imports_nothing_heavy():
     assert done.stderr.strip() == ""
 
 
-@pytest.mark.parametrize("command", ["run", "doctor", "warmup", "bench"])
+@pytest.mark.parametrize("command", ["run", "doctor", "warmup", "bench", "tracks"])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as exit_:
         main([command, "--help"])
@@ -243,7 +243,78 @@ def test_figures_that_cannot_be_written_leave_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
+# -- worlds ---------------------------------------------------------------------------------------
+
+
+def test_random_policy_flies_a_real_world(tmp_path):
+    file = tmp_path / "figures.json"
+    options = ["--agents", "30", "--steps", "5", "--scheduler", "python", "--json", str(file)]
+    assert main(["run", "flock_v0", *options]) == 0
+    assert json.loads(file.read_text())["events"] == 5 * 30
+
+
+def test_dicts_and_arrays_lead_to_the_same_boundary(tmp_path):
+    digests = []
+    for name, form in (("dicts", []), ("arrays", ["--arrays"])):
+        file = tmp_path / f"{name}.json"
+        main(["run", "flock_v0", "--agents", "20", "--steps", "3", "--json", str(file), *form])
+        digests.append(json.loads(file.read_text())["digest"])
+    assert digests[0] == digests[1]
+
+
+def test_warmup_says_how_long_it_took(capsys):
+    assert main(["warmup", "flock_v0", "--agents", "20"]) == 0
+    assert "flock_v0 is ready" in capsys.readouterr().out
+
+
+def test_unknown_world_names_the_known_ones(capsys):
+    assert main(["run", "nowhere_v0"]) == 1
+    assert "aircraft_v0" in capsys.readouterr().err
+
+
+def test_world_option_that_does_not_exist_is_told(capsys):
+    assert main(["run", "flock_v0", "--world", "altitude=3"]) == 1
+    assert "altitude" in capsys.readouterr().err
+
+
+def test_picture_of_a_world_that_cannot_be_drawn_is_refused(tmp_path, capsys):
+    assert main(["run", "flock_v0", "--picture", str(tmp_path / "flock.png")]) == 1
+    assert "render_mode" in capsys.readouterr().err
+
+
+# -- tracks ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reports(tmp_path):
+    """A CSV of one aircraft that flies east at 200 m/s for half an hour, a report each ten seconds."""
+    rows = ["time,icao24,lat,lon,baroaltitude"]
+    rows += [f"{t},abc123,48.0,{2.0 + 200 * t / 74_500:.6f},9000" for t in range(0, 1800, 10)]
+    file = tmp_path / "reports.csv"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+def test_imported_reports_become_routes(reports, tmp_path, capsys):
+    out = tmp_path / "routes.npz"
+    assert main(["tracks", "import", str(reports), "--out", str(out)]) == 0
+    assert "1 routes" in capsys.readouterr().out
+    assert out.exists()
+
+
+def test_import_of_a_missing_file_is_told(tmp_path, capsys):
+    out = tmp_path / "routes.npz"
+    assert main(["tracks", "import", str(tmp_path / "none.csv"), "--out", str(out)]) == 1
+    assert "no such file" in capsys.readouterr().err
+
+
 # -- package --------------------------------------------------------------------------------------
+
+
+def test_import_enters_the_worlds_in_pettingzoos_registry():
+    import pettingzoo
+
+    assert pettingzoo.spec("parallel", "seer_env/aircraft_v0").namespace == "seer_env"
 
 
 def test_unknown_public_name_is_an_attribute_error():

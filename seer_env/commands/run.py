@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from seer_env.env import SeerParallelEnv
+    from seer_env.episode import Policy
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -58,12 +58,11 @@ class Run(World):
         """Run, report, and draw; 130 after Ctrl-C."""
         if self.steps < 1:
             raise CommandError(f"--steps {self.steps}: at least 1")
-        check_writable(self.picture)
-        check_writable(self.json_file)
+        for file in (self.picture, self.json_file):
+            check_writable(file)
         env = make_world(self, **self._extra_options())
-        policy = find_policy(env, self.policy)
         tally = Tally()
-        interrupted = _fly(self, env, policy, tally)
+        interrupted = _fly(self, env, tally)
         report(self, env, tally, interrupted)
         if self.picture is not None and tally.episodes:
             save_picture(env, self.picture)
@@ -77,8 +76,8 @@ class Run(World):
         }
 
 
-def find_policy(env: SeerParallelEnv, name: str) -> Callable[[SeerParallelEnv], np.ndarray]:
-    """The policy `name` of a world: a callable that gives actions `[M, A]` for all agents.
+def find_policy(env: SeerParallelEnv, name: str) -> Policy:
+    """The policy `name` of a world.
 
     Raises:
         CommandError: the world has no such policy.
@@ -88,11 +87,12 @@ def find_policy(env: SeerParallelEnv, name: str) -> Callable[[SeerParallelEnv], 
     return env.policies[name]
 
 
-def _fly(args: Run, env: SeerParallelEnv, policy: Callable, tally: Tally) -> bool:
+def _fly(args: Run, env: SeerParallelEnv, tally: Tally) -> bool:
     """Run the steps into `tally` under a progress bar; True if Ctrl-C cut them short."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    policy = find_policy(env, args.policy)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=5) as progress:
         bar = progress.add_task(f"compiling {args.env}", total=args.steps)
@@ -100,7 +100,7 @@ def _fly(args: Run, env: SeerParallelEnv, policy: Callable, tally: Tally) -> boo
             env.warmup()
             progress.reset(bar, description=args.env)
             for _ in range(args.steps):
-                if not tally.episodes or not env.agents:
+                if not env.agents:
                     _begin(args, env, tally)
                 _step(args, env, policy, tally)
                 progress.advance(bar)
@@ -110,23 +110,25 @@ def _fly(args: Run, env: SeerParallelEnv, policy: Callable, tally: Tally) -> boo
 
 
 def _begin(args: Run, env: SeerParallelEnv, tally: Tally) -> None:
-    seed = None if tally.episodes else args.seed
-    _ = env.reset_arrays(seed=seed) if args.arrays else env.reset(seed=seed)
+    """Begin an episode: the first from the seed, later ones from where its generator stands."""
+    reset = env.reset_arrays if args.arrays else env.reset
+    reset(seed=None if tally.episodes else args.seed)
     tally.episodes += 1
 
 
-def _step(args: Run, env: SeerParallelEnv, policy: Callable, tally: Tally) -> None:
+def _step(args: Run, env: SeerParallelEnv, policy: Policy, tally: Tally) -> None:
+    """Choose actions and step; the times of both go to `tally`."""
     live = len(env.agents)
     start = time.perf_counter()
     actions = policy(env)
+    by_agent = {} if args.arrays else action_dict(env, actions)
+    chosen = time.perf_counter()
     if args.arrays:
-        chosen = time.perf_counter()
         env.step_arrays(actions)
     else:
-        by_agent = action_dict(env, actions)
-        chosen = time.perf_counter()
         env.step(by_agent)
-    tally.add(live, chosen - start, time.perf_counter() - chosen, env.last_step_stats)
+    stepped = time.perf_counter()
+    tally.add(live, chosen - start, stepped - chosen, env.last_step_stats)
 
 
 def action_dict(env: SeerParallelEnv, actions: np.ndarray) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def action_dict(env: SeerParallelEnv, actions: np.ndarray) -> dict[str, Any]:
 
     live = set(env.agents)
     rows = {agent: row for agent, row in zip(env.possible_agents, actions) if agent in live}
-    if env.possible_agents and isinstance(env.action_space(env.possible_agents[0]), Discrete):
+    if isinstance(env.action_space(env.possible_agents[0]), Discrete):
         return {agent: int(row[0]) for agent, row in rows.items()}
     return rows
 
@@ -164,5 +166,7 @@ def save_picture(env: SeerParallelEnv, path: Path) -> None:
     """Draw the current boundary as a PNG file and say where it is."""
     from PIL import Image
 
-    Image.fromarray(env.render()).save(path, format="PNG")
+    frame = env.render()
+    assert frame is not None, "an rgb_array env renders arrays"
+    Image.fromarray(frame).save(path, format="PNG")
     print(f"picture: {path.absolute()}")

@@ -46,14 +46,19 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
     Raises:
         CommandError: the options are not possible; the message is that of `seer_env.make`.
     """
-    from seer_env.env import make
+    from seer_env.registration import make
 
-    options = {"n_agents": args.agents, "max_cycles": args.max_cycles}
-    chosen = {key: value for key, value in options.items() if value is not None}
-    settings = dict(map(parse_setting, args.world))
+    settings: dict[str, Any] = {**dict(map(parse_setting, args.world)), **more}
     try:
-        return make(args.env, threads=args.threads, scheduler=args.scheduler, **chosen, **settings, **more)
-    except (TypeError, ValueError, LookupError) as error:
+        return make(
+            args.env,
+            n_agents=args.agents,
+            threads=args.threads,
+            scheduler=args.scheduler,
+            max_cycles=args.max_cycles,
+            **settings,
+        )
+    except (TypeError, ValueError) as error:
         raise CommandError(f"{args.env}: {error}") from error
 
 

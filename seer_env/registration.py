@@ -1,0 +1,115 @@
+"""Worlds by name: `make`, the registry, and the same names in PettingZoo's."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pettingzoo
+
+from seer_env.errors import SeerError
+
+if TYPE_CHECKING:
+    from pettingzoo import AECEnv
+
+    from seer_env.env import SeerParallelEnv
+    from seer_env.model import EventModel
+
+__all__ = ["UnknownWorldError", "make", "make_aec", "register", "registry"]
+
+#: Where each world's `EventModel` is: `module:attribute`, or a callable that returns one.
+registry: dict[str, str | Callable[..., EventModel]] = {}
+
+
+class UnknownWorldError(SeerError, KeyError):
+    """No world of that name is registered."""
+
+    def __str__(self) -> str:  # KeyError would quote the message
+        return str(self.args[0])
+
+
+def register(name: str, entry_point: str | Callable[..., EventModel]) -> None:
+    """Give a world a name, here and as `seer_env/<name>` in PettingZoo's registry.
+
+    Args:
+        name: `<world>_v<number>`.
+        entry_point: `"module:attribute"` or a callable; called with the world's arguments (`n_agents`
+            among them), it returns an `EventModel`.
+
+    Raises:
+        ValueError: the name is taken by another entry point.
+    """
+    if registry.get(name, entry_point) != entry_point:
+        raise ValueError(f"{name!r} is registered as {registry[name]!r} already")
+    registry[name] = entry_point
+    for registered, factory in ((pettingzoo.parallel_registry, make), (pettingzoo.aec_registry, make_aec)):
+        spec = pettingzoo.EnvSpec(f"seer_env/{name}", functools.partial(factory, name))
+        if spec.id not in registered:
+            registered[spec.id] = spec
+
+
+def make(
+    world: str | EventModel,
+    *,
+    n_agents: int | None = None,
+    threads: int | str = "auto",
+    scheduler: str = "auto",
+    max_cycles: int | None = None,
+    render_mode: str | None = None,
+    strict_actions: bool = False,
+    check: bool = False,
+    event_capacity: int | None = None,
+    **arguments: Any,
+) -> SeerParallelEnv:
+    """An env of a registered world, or of a model of your own.
+
+    Args:
+        world: a name in `registry`, or an `EventModel`.
+        n_agents: number of agents; the world's default if None.
+        threads, scheduler, max_cycles, render_mode, strict_actions, check, event_capacity: see
+            `SeerParallelEnv`.
+        arguments: the world's own.
+
+    Raises:
+        UnknownWorldError: no world of that name.
+        TypeError: `n_agents` or a world's argument beside a model, which has them already.
+    """
+    from seer_env.env import SeerParallelEnv
+
+    if n_agents is not None:
+        arguments["n_agents"] = n_agents
+    if not isinstance(world, str) and arguments:
+        raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
+    return SeerParallelEnv(
+        _model(world, arguments) if isinstance(world, str) else world,
+        threads=threads,
+        scheduler=scheduler,
+        max_cycles=max_cycles,
+        render_mode=render_mode,
+        strict_actions=strict_actions,
+        check=check,
+        event_capacity=event_capacity,
+    )
+
+
+def make_aec(world: str | EventModel, **arguments: Any) -> AECEnv:
+    """As `make`, through `pettingzoo.utils.parallel_to_aec`: agents act one after another."""
+    from pettingzoo.utils import parallel_to_aec
+
+    return parallel_to_aec(make(world, **arguments))
+
+
+def _model(name: str, arguments: dict[str, Any]) -> EventModel:
+    if name not in registry:
+        raise UnknownWorldError(f"no world {name!r}: there are {sorted(registry)}")
+    entry_point = registry[name]
+    if isinstance(entry_point, str):
+        module, _, attribute = entry_point.partition(":")
+        entry_point = getattr(importlib.import_module(module), attribute)
+    return entry_point(**arguments)
+
+
+register("aircraft_v0", "seer_env.envs.aircraft_v0:Aircraft")
+register("flock_v0", "seer_env.envs.flock_v0:Flock")

@@ -1,1 +1,1 @@
-"""Aircraft: navigation and collision avoidance on real routes."""
+"""Aircraft: navigation and collision avoidance on routes from real flight data."""

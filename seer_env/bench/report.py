@@ -1,0 +1,37 @@
+"""What benchmarks share in showing results: a progress bar, and a table that a pipe does not cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+#: Columns where there is no terminal: rich would take 80, and cut figures.
+PIPE_WIDTH = 160
+
+
+def progress_bar() -> Progress:
+    """A progress bar on stderr, so that stdout holds results alone; it vanishes when done."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> None:
+    """Print a table on stdout: the first column is left aligned, the others right; `note` goes below."""
+    table = Table(title=title, caption=note or None, title_justify="left", caption_justify="left")
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="left" if position == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPE_WIDTH)
+    console.print(table)

@@ -12,7 +12,7 @@ import pytest
 from gymnasium import spaces
 
 import seer_env
-from seer_env.cli import main
+from seer_env.cli import BENCHES, main
 from seer_env.commands import run as run_module
 from seer_env.commands.output import CommandError, check_writable, write_json
 from seer_env.commands.tally import Tally
@@ -90,6 +90,14 @@ def test_every_command_explains_itself(command, capsys):
         main([command, "--help"])
     assert exit_.value.code == 0
     assert f"seer-env {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_every_bench_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(["bench", name, "--help"])
+    assert exit_.value.code == 0
+    assert f"seer-env bench {name}" in capsys.readouterr().out
 
 
 def test_version(capsys):
@@ -270,6 +278,11 @@ def test_warmup_says_how_long_it_took(capsys):
 def test_unknown_world_names_the_known_ones(capsys):
     assert main(["run", "nowhere_v0"]) == 1
     assert "aircraft_v0" in capsys.readouterr().err
+
+
+def test_no_agents_are_refused(capsys):
+    assert main(["run", "flock_v0", "--agents", "0"]) == 1
+    assert "--agents 0: at least 1" in capsys.readouterr().err
 
 
 def test_world_option_that_does_not_exist_is_told(capsys):

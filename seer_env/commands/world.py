@@ -48,6 +48,8 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
     """
     from seer_env.registration import make
 
+    if args.agents is not None and args.agents < 1:
+        raise CommandError(f"--agents {args.agents}: at least 1")
     settings: dict[str, Any] = {**dict(map(parse_setting, args.world)), **more}
     try:
         return make(

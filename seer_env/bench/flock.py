@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numba
 import numpy as np
+import tyro
 
 from seer_env.bench.flock_loop import FlockLoop
 from seer_env.bench.report import print_table, progress_bar
@@ -48,7 +49,7 @@ class Args:
     """Seed of the worlds and of the actions."""
     quick: bool = False
     """A smoke test: one measurement of 0.02 seconds. Its figures say little."""
-    json: Path | None = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the list of results here."""
 
 
@@ -72,13 +73,13 @@ def main(args: Args) -> int:
     results = []
     with progress_bar() as progress:
         task = progress.add_task("", total=2 * args.repeats * (len(pairs) + 1) + args.repeats)
-        done = partial(progress.advance, task)
+        done = partial(progress.update, task, advance=1, refresh=True)
         for n, threads in pairs:
-            progress.update(task, description=f"{n} agents, threads {threads}")
+            progress.update(task, description=f"{n} agents, threads {threads}", refresh=True)
             results.append(compare_arrays(n, threads, args, done))
-        progress.update(task, description="dicts")
+        progress.update(task, description="dicts", refresh=True)
         results.append(compare_dicts(DICT_AGENTS, args, done))
-        progress.update(task, description="fixed cost")
+        progress.update(task, description="fixed cost", refresh=True)
         results.append(fixed_cost(args, done))
     _print(results)
     write_json(args.json, results)

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+import tyro
 
 from seer_env.bench.heap import HeapPhold
 from seer_env.bench.report import print_table, progress_bar
@@ -79,7 +80,7 @@ class Args:
     """Seed of the random streams."""
     quick: bool = False
     """A smoke test: windows a twentieth as long. Its figures say little."""
-    json: Path | None = None
+    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write a list of {row, scheduler, threads, ns_per_event, events, digest} here."""
 
 
@@ -100,8 +101,8 @@ def main(args: Args) -> int:
     with progress_bar() as progress:
         task = progress.add_task("phold", total=len(args.rows) * len(contenders) * (args.repeats + 1))
         for name in args.rows:
-            progress.update(task, description=f"row {name}")
-            results += run_row(name, contenders, args, partial(progress.advance, task))
+            done = partial(progress.update, task, advance=1, refresh=True, description=f"row {name}")
+            results += run_row(name, contenders, args, done)
     _print(results)
     write_json(args.json, [{k: v for k, v in r.items() if k != "windows"} for r in results])
     differing = [n for n in args.rows if len({r["digest"] for r in results if r["row"] == n}) > 1]

@@ -13,7 +13,11 @@ PIPE_WIDTH = 160
 
 
 def progress_bar() -> Progress:
-    """A progress bar on stderr, so that stdout holds results alone; it vanishes when done."""
+    """A progress bar on stderr, so that stdout holds results alone; it vanishes when done.
+
+    It redraws between measurements only (`update(..., refresh=True)`): a thread that draws ten times
+    a second would compete with what is measured.
+    """
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -21,12 +25,13 @@ def progress_bar() -> Progress:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
+        auto_refresh=False,
     )
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> None:
     """Print a table on stdout: the first column is left aligned, the others right; `note` goes below."""
-    table = Table(title=title, caption=note or None, title_justify="left", caption_justify="left")
+    table = Table(title=title, title_justify="left")
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position == 0 else "right", no_wrap=True)
     for row in rows:
@@ -35,3 +40,5 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     if not console.is_terminal:
         console = Console(width=PIPE_WIDTH)
     console.print(table)
+    if note:
+        console.print(note, highlight=False, soft_wrap=True)

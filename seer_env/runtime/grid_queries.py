@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
+import numpy as np
+
 from seer_env.runtime.grid import clamped_cell, nearest_image
 
 AXES = "xyz"
@@ -146,7 +148,7 @@ def _query(name: str, arguments: str, setup: str, visit: str, result: str, dimen
     lines.append(" " * depth + "q = " + " + ".join(f"d{a} * d{a}" for a in axes))
     lines += [_indent(visit, depth), f"    {result}"]
     source = "\n".join(lines)
-    scope = {"clamped_cell": clamped_cell, "nearest_image": nearest_image, "math": math, "int64": int}
+    scope = {"clamped_cell": clamped_cell, "nearest_image": nearest_image, "math": math, "int64": np.int64}
     exec(compile(source, f"<seer_env grid query {name}>", "exec"), scope)
     function = scope[name]
     function.source = source

@@ -92,3 +92,92 @@ def aligned_zeros(shape: int | tuple[int, ...], dtype) -> np.ndarray:
     raw = np.zeros(size + ALIGNMENT, np.uint8)
     offset = -raw.ctypes.data % ALIGNMENT
     return raw[offset : offset + size].view(dtype).reshape(shape)
+
+
+def _addresses(*names: str) -> list[tuple[str, str]]:
+    return [(name, "i8") for name in names]
+
+
+FREE_SLOTS = 128
+#: Slots that move between a worker and the shared pool at once: half of its stack.
+CHUNK = 64
+
+#: What one worker needs to execute handlers: `sim` is its address. Written by its worker alone.
+WORKER = np.dtype(
+    [
+        *_addresses("pool", "leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"),
+        *_addresses("action_event", "found", "n_entities", "n_kinds", "lines", "slots", "emission_limit"),
+        ("lookahead", "f8"),
+        ("direct", "i8"),  # 1: no other worker runs, emissions go straight into the target's heap
+        ("notify", "i8"),  # 1: the executor does not recompute its entity's next time afterwards
+        ("now", "f8"),
+        ("micro", "i8"),
+        ("seq", "i8"),
+        ("me", "i8"),
+        ("kind", "i8"),
+        ("events", "i8"),  # executed in this step
+        ("emitted", "i8"),  # emitted in this step
+        ("lost_claims", "i8"),
+        ("n_free", "i8"),
+        ("chunk_next", "i8"),
+        ("chunk_end", "i8"),
+        # the first breach in key order that this worker met
+        ("rule", "i8"),
+        ("breach_time", "f8"),
+        ("breach_seq", "i8"),
+        ("breach_entity", "i8"),
+        ("breach_kind", "i8"),
+        ("breach_target", "i8"),
+        ("breach_delay", "f8"),
+        ("breach_emitted_kind", "i8"),
+        ("stopped", "i8"),  # 1: the executing handler broke a rule
+        ("busy", "i8"),  # nanoseconds spent on claims in this step
+        ("unused", "i8", (9,)),
+        ("free", "i4", (FREE_SLOTS,)),
+    ],
+    align=True,
+)
+assert WORKER.itemsize % ALIGNMENT == 0, WORKER.itemsize
+
+#: What all workers share and only the transition, run by one worker at a time, writes. Published
+#: by the release store of the phase word.
+CONTROL = np.dtype(
+    [
+        *_addresses("state", "state_stride", "pool", "leq", "next_time", "block_min", "super_min"),
+        *_addresses("dirty", "touched", "blocks", "ready", "sync", "workers", "handlers"),
+        *_addresses("act", "count_cells", "publish", "observe"),  # addresses of range functions, or 0
+        *_addresses("n_entities", "n_agents", "n_blocks", "n_supers", "threads", "parts"),
+        *_addresses("params", "tables", "public", "starts", "order", "rank", "x", "y", "z"),
+        *_addresses("cell", "histogram", "n_cells", "actions", "live"),
+        *_addresses("observations", "rewards", "terminated", "info"),
+        ("lookahead", "f8"),
+        ("clock", "f8"),  # time of the boundary that handlers and outputs see
+        ("end", "f8"),  # end of the step window
+        ("window", "f8"),  # end of the safe window
+        ("zero", "i8"),  # 1: the window is one timestamp, and only events of `micro` execute
+        ("micro", "i8"),
+        ("stage", "i8"),
+        ("status", "i8"),
+        ("alone", "i8"),  # 1: the pool is not running; a phase worth sharing ends the call
+        ("direct", "i8"),
+        ("n_blocks_ready", "i8"),
+        ("rounds", "i8"),
+        ("shared_rounds", "i8"),
+        ("events_before", "i8"),
+        ("busy_before", "i8"),
+        ("deadline", "i8"),
+        ("drained_at", "i8"),
+        ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing
+        ("action_cost", "f8"),
+        ("output_cost", "f8"),
+        ("emission_limit", "i8"),
+        ("cells_i", "i8", (3,)),
+        ("cells_f", "f8", (9,)),
+    ],
+    align=True,
+)
+
+#: Indices of the words of `sync` (int64), each alone on two cache lines. See PROTOCOL.md.
+STRIDE = ALIGNMENT // 8
+PHASE, CLAIM, KIND, TOTAL, GRAIN, DONE, SLEEPERS, PAUSED, BUMP, FREE_CHUNKS = range(0, 10 * STRIDE, STRIDE)
+SYNC_WORDS = 10 * STRIDE

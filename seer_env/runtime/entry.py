@@ -1,0 +1,119 @@
+"""Calls from Python into the engine: alone, or as a pool under numba's parallel threading layer.
+
+What the layers cannot do is decided here, once and aloud: GNU OpenMP ends a process that forked
+after a parallel region, and `workqueue` aborts when two threads of the host enter it at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from functools import lru_cache
+
+import numba
+from numba import int64, prange, types
+from numba.np.ufunc import parallel as numba_parallel
+
+from seer_env.runtime.atomics import call2
+from seer_env.runtime.compile import c_function, cached_njit, package_fingerprint
+from seer_env.runtime.waiting import clock_ns
+from seer_env.runtime.worker import worker_main
+
+_POOL_LOCK = threading.Lock()
+_FORKED_AFTER_POOL = False
+
+
+def _enter_alone(address, index, control):
+    call2(address, index, control)
+
+
+def _enter_pool(address, threads, control):
+    for index in prange(threads):
+        call2(address, int64(index), control)
+
+
+def _now():
+    return clock_ns()
+
+
+@lru_cache(maxsize=1)
+def engine():
+    """The compiled engine: (address of the worker, enter_alone, enter_pool, now_ns)."""
+    stamp = package_fingerprint()
+    worker = c_function(worker_main, types.void(types.int64, types.int64), stamp)
+    triple = types.void(types.int64, types.int64, types.int64)
+    return (
+        worker,
+        cached_njit(_enter_alone, triple, stamp),
+        cached_njit(_enter_pool, triple, stamp, parallel=True),
+        cached_njit(_now, types.int64(), stamp),
+    )
+
+
+def pool_available() -> bool:
+    """Whether a parallel region can run in this process; warns once if a fork made it impossible."""
+    if _FORKED_AFTER_POOL:
+        _warn_fork()
+        return False
+    return True
+
+
+def run_pool(threads: int, control: int) -> bool:
+    """Run the workers on numba's threads; False if the layer cannot run them now.
+
+    The layer may deliver fewer threads than asked for: the engine needs only one.
+    """
+    address, _, enter_pool, _ = engine()
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    try:
+        if _layer_takes_one_caller():
+            if not _POOL_LOCK.acquire(blocking=False):
+                _warn_busy()
+                return False
+            try:
+                enter_pool(address.address, threads, control)
+            finally:
+                _POOL_LOCK.release()
+        else:
+            enter_pool(address.address, threads, control)
+    finally:
+        numba.set_num_threads(before)
+    return True
+
+
+@lru_cache(maxsize=1)
+def _layer_takes_one_caller() -> bool:
+    return numba_parallel.threading_layer() == "workqueue"
+
+
+@lru_cache(maxsize=1)
+def _warn_fork() -> None:
+    warnings.warn(
+        "this process was forked after a parallel step, and GNU OpenMP cannot run in it: the env steps "
+        "on one thread (same results). Use the 'spawn' or 'forkserver' start method, or install tbb.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+@lru_cache(maxsize=1)
+def _warn_busy() -> None:
+    warnings.warn(
+        "numba's 'workqueue' threading layer serves one thread of the program at a time: a step that "
+        "finds it busy runs on one thread (same results). Install OpenMP (libgomp) or tbb.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _after_fork() -> None:
+    global _FORKED_AFTER_POOL, _POOL_LOCK
+    _POOL_LOCK = threading.Lock()
+    if numba_parallel._is_initialized and numba_parallel.threading_layer() == "omp":
+        _FORKED_AFTER_POOL = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

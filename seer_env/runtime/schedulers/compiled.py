@@ -1,0 +1,239 @@
+"""The `serial` and `seer` schedulers: the compiled engine, on one thread or on a pool."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from seer_env.errors import SeerError
+from seer_env.runtime import worker as phases
+from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.breach import breach
+from seer_env.runtime.engine import Engine, Outputs, StepStats
+from seer_env.runtime.entry import engine, pool_available, run_pool
+from seer_env.runtime.layout import CONTROL, PAUSED
+from seer_env.runtime.leq import RULES
+from seer_env.runtime.memory import Checkpoint, Memory
+from seer_env.runtime.shims import compile_model
+
+#: A compiled call returns to Python this often, so that signals are served.
+SLICE_NS = 50_000_000
+#: A checkpoint is taken when stepping since the last one took this many times its cost.
+CHECKPOINT_SHARE = 50
+_WORD = {name: CONTROL.fields[name][1] // 8 for name in CONTROL.names}  # type: ignore[index,union-attr]
+
+
+class CompiledEngine(Engine):
+    """Executes safe windows entity by entity; `serial` is `seer` with one thread.
+
+    A step is atomic at almost no cost: a checkpoint is taken every so often, and a step that fails
+    is undone by going back to it and replaying the steps since, which is exact because steps are
+    deterministic. The same way a step that runs out of event slots is run again with more.
+    """
+
+    def __init__(self, model, scheduler: str, threads: int, event_capacity: int | None = None):
+        super().__init__(model, event_capacity)
+        self.scheduler = scheduler
+        self.threads = 1 if scheduler == "serial" else threads
+        self._worker, self._enter_alone, _, self._now = engine()
+        self.compiled = compile_model(model)
+        self._memory = Memory(model, self.compiled, self.threads)
+        self._words = self._memory.control.view(np.int64)
+        self._floats = self._memory.control.view(np.float64)
+        self._control = self._memory.control.ctypes.data
+        self._memory.control["emission_limit"] = self.event_capacity
+        self._memory.workers["emission_limit"] = self.event_capacity
+        self._steps, self._checkpoint, self._log = 0, None, []
+        self._stepping_s = 0.0
+        n = model.n_entities
+        self._load(Boundary(0, np.zeros(n, model.entity), *np.zeros((3, n), np.int64), self._memory.pending()))
+
+    # -- a step ------------------------------------------------------------------------------------
+
+    def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
+        start = time.perf_counter()
+        self._keep_checkpoint()
+        outputs = self.new_outputs()
+        actions, live = np.ascontiguousarray(actions, np.float64), np.ascontiguousarray(live, bool)
+        try:
+            self._run(actions, live, outputs)
+        except BaseException:  # KeyboardInterrupt too: a step is atomic
+            self._roll_back()
+            raise
+        self._steps += 1
+        self.outputs = outputs
+        self._log.append((actions, live))
+        self._record_stats(start)
+        return outputs
+
+    def _run(self, actions: np.ndarray, live: np.ndarray, outputs: Outputs) -> None:
+        """Run one window, with more event slots if they run out."""
+        while True:
+            rule, details = self._call(phases.AT_ACTIONS, actions, live, outputs)
+            if rule == "":
+                return
+            if rule != "slots":
+                raise self._breach(rule, details, actions, live)
+            slots = 2 * self._memory.slots
+            self._roll_back(slots)
+
+    def _call(self, stage: int, actions, live, outputs: Outputs, threads: int = 0) -> tuple[str, np.void]:
+        """Run the engine from `stage` to the end of the step; returns the broken rule, or ''."""
+        words, memory = self._words, self._memory
+        threads = threads or (self.threads if self.threads == 1 or pool_available() else 1)
+        self._point(stage, actions, live, outputs, threads)
+        worker, index = self._worker.address, -1
+        while True:
+            words[_WORD["deadline"]] = self._now() + SLICE_NS
+            if index < 0 or threads == 1:
+                self._enter_alone(worker, index, self._control)
+            elif not run_pool(threads, self._control):
+                self._enter_alone(worker, 0, self._control)
+            index = 0
+            words[_WORD["alone"]] = 0
+            if words[_WORD["status"]] != phases.RUNNING:
+                break
+            memory.sync[PAUSED] = 0
+        if words[_WORD["status"]] == phases.FINISHED:
+            return "", memory.workers[0]
+        workers = memory.workers[:threads]
+        broken = workers[workers["rule"] != 0]
+        first = broken[np.lexsort((broken["breach_seq"], broken["breach_time"]))[0]]
+        return RULES[first["rule"]], first
+
+    def _point(self, stage: int, actions, live, outputs: Outputs, threads: int) -> None:
+        words, model = self._words, self.model
+        words[_WORD["actions"]] = _address(actions)
+        words[_WORD["live"]] = _address(live)
+        words[_WORD["observations"]] = _address(outputs.observations)
+        words[_WORD["rewards"]] = _address(outputs.rewards)
+        words[_WORD["terminated"]] = _address(outputs.terminated)
+        words[_WORD["info"]] = 0 if outputs.info is None else _address(outputs.info)
+        self._arguments = (actions, live, outputs)  # their memory must outlive the call
+        self._floats[_WORD["clock"]] = self._steps * model.dt
+        after = stage == phases.AT_ACTIONS
+        self._floats[_WORD["end"]] = (self._steps + after) * model.dt
+        words[_WORD["stage"]], words[_WORD["status"]] = stage, phases.RUNNING
+        words[_WORD["threads"]], words[_WORD["alone"]] = threads, threads > 1
+        self._memory.sync[PAUSED] = 0
+
+    def _breach(self, rule: str, details: np.void, actions, live) -> SeerError:
+        """The exception for a breach; a handler's own exception is raised by running it in Python."""
+        if rule == "exception":
+            return self._exception(details, actions, live)
+        return breach(
+            self.model,
+            rule,
+            int(details["breach_entity"]),
+            float(details["breach_time"]),
+            int(details["breach_kind"]),
+            target=int(details["breach_target"]),
+            delay=float(details["breach_delay"]),
+            emitted_kind=int(details["breach_emitted_kind"]),
+            limit=self.event_capacity,
+        )
+
+    def _exception(self, details: np.void, actions, live) -> SeerError:
+        from seer_env.runtime.schedulers.python import PythonEngine
+
+        entity, when = int(details["breach_entity"]), float(details["breach_time"])
+        self._roll_back()
+        oracle = PythonEngine(self.model, self.event_capacity)
+        oracle.restore(self.capture(), self.outputs)
+        oracle.step(actions, live)  # raises what the handler raises, with its own traceback
+        return SeerError(
+            f"a function of {self.model!r} raised an exception for entity {entity} at t={when!r} when "
+            "compiled, but not under scheduler='python'. The step was rolled back."
+        )
+
+    def _record_stats(self, start: float) -> None:
+        words, memory = self._words, self._memory
+        end_ns, end = self._now(), time.perf_counter()
+        outputs_s = min((end_ns - int(words[_WORD["drained_at"]])) * 1e-9, end - start)
+        self.stats = StepStats(
+            int(memory.workers["events"][: words[_WORD["threads"]]].sum()),
+            int(words[_WORD["rounds"]]),
+            int(words[_WORD["shared_rounds"]]),
+            end - start - outputs_s,
+            outputs_s,
+        )
+        self._stepping_s += end - start
+
+    # -- checkpoints -------------------------------------------------------------------------------
+
+    def _keep_checkpoint(self) -> None:
+        """Take a checkpoint if stepping since the last one outweighs its cost."""
+        if self._checkpoint is not None and self._stepping_s < CHECKPOINT_SHARE * self._checkpoint.cost_s:
+            return
+        self._checkpoint = Checkpoint(self._memory, self._steps, self._checkpoint)
+        self._log.clear()
+        self._stepping_s = 0.0
+
+    def _roll_back(self, slots: int = 0) -> None:
+        """Return to the last boundary: restore the checkpoint and replay the steps since."""
+        assert self._checkpoint is not None, "a step takes a checkpoint first"
+        interrupted = None
+        steps, log = self._steps, list(self._log)
+        if slots:
+            self._memory.new_pool(slots)
+        self._checkpoint.restore(self._memory)
+        self._steps = self._checkpoint.steps
+        scratch = self.new_outputs()
+        nobody = np.zeros(self.model.n_agents, bool)
+        calls = [(phases.AT_BOUNDARY, np.zeros((self.model.n_agents, self.model.action_size)), nobody)]
+        calls += [(phases.AT_ACTIONS, *entry) for entry in log]
+        for stage, actions, live in calls:
+            done = False
+            while not done:
+                try:
+                    rule, _ = self._call(stage, actions, live, scratch)
+                    done = True
+                except KeyboardInterrupt as interrupt:  # finish going back, then be interrupted
+                    interrupted = interrupt
+                    self._finish_call()
+                    done, rule = True, ""
+            assert rule == "", f"a step that succeeded met {rule!r} when replayed"
+            self._steps += stage == phases.AT_ACTIONS
+        assert self._steps == steps
+        if interrupted is not None:
+            raise interrupted
+
+    def _finish_call(self) -> None:
+        """Run an interrupted call to its end on this thread."""
+        words = self._words
+        words[_WORD["alone"]] = 0
+        while words[_WORD["status"]] == phases.RUNNING:
+            self._memory.sync[PAUSED] = 0
+            words[_WORD["deadline"]] = self._now() + SLICE_NS
+            self._enter_alone(self._worker.address, 0, self._control)
+
+    # -- boundaries ----------------------------------------------------------------------------------
+
+    def capture(self) -> Boundary:
+        leq = self._memory.leq
+        columns = (leq[name].copy() for name in ("emitted", "stream", "gamma"))
+        return Boundary(self._steps, self._memory.state.copy(), *columns, self._memory.pending())
+
+    def _load(self, boundary: Boundary) -> None:
+        self._memory.load(boundary)
+        self._steps = boundary.steps
+        self._checkpoint, self._stepping_s = None, 0.0
+        self._log.clear()
+        self._observe(np.zeros(self.model.n_agents, bool), self.new_outputs())
+
+    def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
+        actions = np.zeros((self.model.n_agents, self.model.action_size))
+        rule, details = self._call(phases.AT_BOUNDARY, actions, live, outputs)
+        if rule:
+            raise SeerError(f"entity {int(details['breach_entity'])}: {rule} while observing the first boundary")
+
+    @property
+    def state(self) -> np.ndarray:
+        view = self._memory.state.view()
+        view.flags.writeable = False
+        return view
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]

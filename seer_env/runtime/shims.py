@@ -1,0 +1,319 @@
+"""From a model to machine code: one C function per handler and per range of agents or entities.
+
+The engine calls these through their addresses, so it is compiled once for all models. Handlers are
+compiled from copies of the user's functions in which plain functions that they call are compiled
+too; nothing of the user's is changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import carray, int64, njit, types
+from numba.core.ccallback import CFunc
+
+from seer_env.runtime import handlers as h
+from seer_env.runtime.atomics import pointer
+from seer_env.runtime.compile import OPTIONS, c_function, package_fingerprint
+from seer_env.runtime.fingerprint import Unfingerprintable, fingerprint, reached_globals
+from seer_env.runtime.grid import clamped_cell
+from seer_env.runtime.layout import MICRO_SHIFT
+from seer_env.runtime.leq import EXCEPTION, record_breach
+
+if TYPE_CHECKING:
+    from seer_env.model import EventModel
+
+SHIM = types.void(types.int64, types.int64, types.int64)
+NO_INFO = np.dtype([("none", "i8")])
+
+#: Each entry point takes (first, last, worker) but the handlers', which take (me, event, worker).
+HANDLER = """
+def handler_{kind}(me, event, address):
+    worker = worker_at(address)
+    try:
+        handle(carray(pointer(me), (1,), ENTITY)[0], carray(pointer(event), (1,), EVENT)[0], sim_at(address))
+    except Exception:
+        record_breach(worker, EXCEPTION, int64(-1), 0.0, int64(0))
+"""
+ACT = """
+def act(first, last, address):
+    worker = worker_at(address)
+    control = control_at(worker.control)
+    states = carray(pointer(control.state), (control.n_entities,), ENTITY)
+    actions = carray(pointer(control.actions), (control.n_agents, SIZE), float64)
+    live = carray(pointer(control.live), (control.n_agents,), uint8)
+    event = carray(pointer(worker.action_event), (1,), EVENT)[0]
+    worker.now, worker.micro, worker.kind = control.clock, int64(0), int64(ACTION_KIND)
+    event.time, event.kind = control.clock, int32(ACTION_KIND)
+    for agent in range(first, last):
+        if live[agent] == 0:
+            continue
+        worker.me, worker.stopped = agent, 0
+        worker.seq = agent - FIRST_SEQ
+        event.target = int32(agent)
+        for k in range(SIZE):
+            event.payload[k] = actions[agent, k]
+        try:
+            handle(states[agent], event, sim_at(address))
+        except Exception:
+            record_breach(worker, EXCEPTION, int64(-1), 0.0, int64(0))
+        worker.events += 1
+"""
+OBSERVE = """
+def observe(first, last, address):
+    worker = worker_at(address)
+    control = control_at(worker.control)
+    n = control.n_agents
+    states = carray(pointer(control.state), (control.n_entities,), ENTITY)
+    observations = carray(pointer(control.observations), (n, SIZE), float32)
+    rewards = carray(pointer(control.rewards), (n,), float64)
+    terminated = carray(pointer(control.terminated), (n,), uint8)
+    infos = carray(pointer(control.info), (n,), INFO)
+    live = carray(pointer(control.live), (n,), uint8)
+    order = carray(pointer(control.order), (control.n_entities,), int32_)
+    sim = sim_at(address)
+    worker.now, worker.seq, worker.kind = control.clock, int64(0), int64(-1)
+    for q in range(first, last):
+        agent = int64(order[q]) if RANKED else q
+        if agent >= n or live[agent] == 0:
+            continue
+        worker.me, worker.stopped = agent, 0
+        me, info = states[agent], infos[agent]
+        try:
+            write_observation(me, observations[agent], info, sim)
+            rewards[agent] = reward(me, info, sim)
+            terminated[agent] = bool(is_terminated(me, info, sim))
+        except Exception:
+            record_breach(worker, EXCEPTION, int64(-1), 0.0, int64(0))
+"""
+#: Part p of P covers entities [p*N//P, (p+1)*N//P): fixed by index, so ranks do not depend on who works.
+COUNT_CELLS = """
+def count_cells(first, last, address):
+    control = control_at(worker_at(address).control)
+    n, cells = control.n_entities, cells_at(control)
+    states = carray(pointer(control.state), (n,), ENTITY)
+    cell = carray(pointer(control.cell), (n,), int32_)
+    counts = carray(pointer(control.histogram), (control.parts, control.n_cells), int32_)
+    for part in range(first, last):
+        counts[part, :] = 0
+        for i in range(part * n // control.parts, (part + 1) * n // control.parts):
+            me = states[i]
+            c = clamped_cell(me.{x}, cells.low_x, cells.inverse_x, cells.nx)
+            {rows}
+            cell[i] = c
+            counts[part, c] += 1
+"""
+ROW_Y = "c += clamped_cell(me.{y}, cells.low_y, cells.inverse_y, cells.ny) * cells.nx"
+ROW_Z = "c += clamped_cell(me.{z}, cells.low_z, cells.inverse_z, cells.nz) * cells.nx * cells.ny"
+PUBLISH = """
+def publish(first, last, address):
+    control = control_at(worker_at(address).control)
+    n = control.n_entities
+    states = carray(pointer(control.state), (n,), ENTITY)
+    public = carray(pointer(control.public), (n,), PUBLIC)
+    {setup}
+    for part in range(first, last):
+        for i in range(part * n // control.parts, (part + 1) * n // control.parts):
+            me = states[i]
+            {place}
+            row = public[r]
+            {copies}
+"""
+PUBLISH_SETUP = """cell = carray(pointer(control.cell), (n,), int32_)
+    counts = carray(pointer(control.histogram), (control.parts, control.n_cells), int32_)
+    starts, order, rank, x, y, z = index_at(control)"""
+PUBLISH_PLACE = """c = cell[i]
+            r = counts[part, c]
+            counts[part, c] = r + 1
+            order[r] = i
+            rank[i] = r
+            {positions}"""
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """Addresses of a model's C functions, 0 where it has none; keeps the code alive."""
+
+    spec: h.SimSpec
+    handlers: tuple[int, ...]
+    act: int
+    observe: int
+    count_cells: int
+    publish: int
+    cached: bool
+    functions: tuple[CFunc, ...]
+
+    @property
+    def compilations(self) -> int:
+        """How many of the functions were compiled rather than found in the cache."""
+        return sum(f._cache_hits == 0 for f in self.functions)
+
+
+_COMPILED: OrderedDict[str, CompiledModel] = OrderedDict()
+_LOCK = threading.RLock()
+_KEPT = 64
+
+
+def sim_spec(model: EventModel) -> h.SimSpec:
+    """The part of a model that its compiled `sim` depends on."""
+    return h.SimSpec(
+        entity=model.entity,
+        words=model.payload_words,
+        params=params_dtype(model),
+        tables=tuple((name, t.dtype, t.ndim) for name, t in model.tables.items()),
+        public=model.public_dtype,
+        dimensions=len(model.grid.fields) if model.grid else 0,
+        info=NO_INFO if model.info is None else model.info,
+        action_size=model.action_size,
+        observation_size=model.observation_size,
+    )
+
+
+def params_dtype(model: EventModel) -> np.dtype:
+    """Record dtype of `sim.params`: bool, int64 or float64 by the value's type."""
+
+    def code(value) -> str:
+        if isinstance(value, (bool, np.bool_)):
+            return "?"
+        return "i8" if isinstance(value, (int, np.integer)) else "f8"
+
+    return np.dtype([(name, code(v)) for name, v in model.params.items()] or [("none", "i8")], align=True)
+
+
+def compile_model(model: EventModel) -> CompiledModel:
+    """Compile a model, or find it in this process or in the cache on disk."""
+    spec = sim_spec(model)
+    functions = [model.handlers[int(k)] for k in model.Kind]
+    outputs = [model.observe, model.reward, model.terminated]
+    grid = model.grid.fields if model.grid else ()
+    try:
+        stamp = fingerprint(package_fingerprint(), repr(spec), grid, model.action_kind, functions, outputs)
+    except Unfingerprintable:
+        stamp = None
+    with _LOCK:
+        if stamp is not None and stamp in _COMPILED:
+            return _COMPILED[stamp]
+        compiled = _compile(model, spec, stamp)
+        if stamp is not None:
+            _COMPILED[stamp] = compiled
+            while len(_COMPILED) > _KEPT:
+                _COMPILED.popitem(last=False)
+        return compiled
+
+
+def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledModel:
+    for name in model.tables:
+        h.declare_table(name)
+    scope = _scope(spec)
+    jitted = _Jitted()
+    functions: list[CFunc] = []
+
+    def build(source: str, name: str, **extra) -> int:
+        functions.append(_build(source, name, {**scope, **extra}, stamp))
+        return functions[-1].address
+
+    by_kind = {int(k): jitted.of(model.handlers[int(k)]) for k in model.Kind}
+    addresses = tuple(build(HANDLER.format(kind=k), f"handler_{k}", handle=by_kind[k]) for k in by_kind)
+    act = observe = count_cells = publish = 0
+    if model.action_kind is not None:
+        kind = int(model.action_kind)
+        act = build(ACT, "act", handle=by_kind[kind], SIZE=spec.action_size, ACTION_KIND=kind)
+    if model.n_agents:
+        observe = build(
+            OBSERVE,
+            "observe",
+            sim_at=h.sim_constructor(replace(spec, outputs=True)),
+            SIZE=spec.observation_size,
+            RANKED=model.grid is not None,
+            write_observation=jitted.of(model.observe),
+            reward=jitted.of(model.reward),
+            is_terminated=jitted.of(model.terminated),
+        )
+    if model.grid is not None:
+        count_cells = build(_count_cells_source(model), "count_cells")
+    if model.public:
+        publish = build(_publish_source(model), "publish")
+    return CompiledModel(
+        spec, addresses, act, observe, count_cells, publish, stamp is not None, tuple(functions)
+    )
+
+
+def _scope(spec: h.SimSpec) -> dict[str, Any]:
+    return {
+        "carray": carray,
+        "pointer": pointer,
+        "int64": int64,
+        "int32": types.int32,
+        "int32_": np.int32,
+        "uint8": np.uint8,
+        "float64": np.float64,
+        "float32": np.float32,
+        "worker_at": h.worker_at,
+        "control_at": h.control_at,
+        "cells_at": h.cells_at,
+        "index_at": h.index_at,
+        "clamped_cell": h.kernel(clamped_cell),
+        "record_breach": record_breach,
+        "EXCEPTION": EXCEPTION,
+        "FIRST_SEQ": 1 << MICRO_SHIFT,
+        "sim_at": h.sim_constructor(spec),
+        "ENTITY": spec.entity,
+        "EVENT": spec.event,
+        "INFO": spec.info,
+        "PUBLIC": spec.public if spec.public.names else None,
+        # Environments are found again by module name when code is loaded from the cache.
+        "__name__": __name__,
+    }
+
+
+def _build(source: str, name: str, scope: dict[str, Any], stamp: str | None) -> CFunc:
+    exec(compile(source, f"<seer_env {name}>", "exec"), scope)
+    return c_function(scope[name], SHIM, stamp)
+
+
+def _count_cells_source(model: EventModel) -> str:
+    fields = dict(zip("xyz", model.grid.fields))  # type: ignore[union-attr]  # caller checked
+    rows = [row.format(**fields) for row in (ROW_Y, ROW_Z)[: len(fields) - 1]]
+    return COUNT_CELLS.format(x=fields["x"], rows="\n            ".join(rows))
+
+
+def _publish_source(model: EventModel) -> str:
+    indent = "\n            "
+    fields = zip("xyz", model.grid.fields) if model.grid else ()
+    positions = indent.join(f"{axis}[r] = me.{name}" for axis, name in fields)
+    copies = []
+    for name in model.public:
+        scalar = model.entity.fields[name][0].subdtype is None  # type: ignore[index]  # validated
+        copies.append(f"row.{name} = me.{name}" if scalar else f"row.{name}[:] = me.{name}")
+    return PUBLISH.format(
+        setup=PUBLISH_SETUP if model.grid else "",
+        place=PUBLISH_PLACE.format(positions=positions) if model.grid else "r = i",
+        copies=indent.join(copies),
+    )
+
+
+class _Jitted:
+    """Compiled copies of user functions, with the plain functions they call compiled as well."""
+
+    def __init__(self):
+        self._done: dict[int, Any] = {}
+
+    def of(self, function):
+        if id(function) in self._done:
+            return self._done[id(function)]
+        scope = dict(function.__globals__)
+        clone = FunctionType(
+            function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
+        )
+        clone.__kwdefaults__ = function.__kwdefaults__
+        scope["__name__"] = clone.__module__ = __name__
+        self._done[id(function)] = dispatcher = njit(**OPTIONS)(clone)
+        for name, found in reached_globals(function).items():
+            if isinstance(found, FunctionType):
+                scope[name] = self.of(found)
+        return dispatcher

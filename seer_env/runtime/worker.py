@@ -1,0 +1,412 @@
+"""Workers: claims of a phase, its execution, and the transition to the next phase.
+
+A step is a chain of phases (`Stage`). A phase has `total` items; workers claim ranges of them, and
+the worker that completes the last item performs the transition. Completion is counted by work
+done, not by workers arrived: one live worker is enough for progress. PROTOCOL.md holds the words,
+the transitions and the proof.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import carray, int64
+
+from seer_env.runtime.atomics import add, call3, compare_and_swap, exchange, load, pointer, prefetch, store
+from seer_env.runtime.layout import (
+    CLAIM,
+    DONE,
+    GRAIN,
+    KIND,
+    MICRO_SHIFT,
+    PAUSED,
+    PHASE,
+    SLEEPERS,
+    TOTAL,
+    WORKER,
+)
+from seer_env.runtime.leq import CAPACITY, HEADER, free_slot, kernel, prefetch_root, remove_root
+from seer_env.runtime.waiting import LONGEST_SLEEP_MS, SPINS, block_while_equal, clock_ns, pause, wake_all
+from seer_env.runtime.window import (
+    CONTROL,
+    World,
+    open_window,
+    refresh_blocks,
+    refresh_supers,
+    settle_block,
+    unsettled_blocks,
+    world_of,
+)
+
+#: Kinds of phase. STOP has no items: it ends the call.
+ACT, SETTLE, EXECUTE, COUNT_CELLS, PUBLISH, OBSERVE, RESUME, STOP = range(1, 9)
+#: What the transition does next.
+AT_ACTIONS, AT_SETTLE, AT_SETTLED, AT_WINDOW, AT_EXECUTED, AT_BOUNDARY, AT_COUNTED, AT_OUTPUTS, AT_END = range(9)
+#: Why a call returned.
+RUNNING, FINISHED, BREACHED = 0, 1, 2
+
+#: A phase is shared when its work is worth more than this: a sleeping worker costs a wake-up of
+#: several microseconds, and every line it touches moves between cores.
+SHARE_NS = 12_000.0
+#: A claim should last about this long: far above the cost of claiming, far below a step.
+GRAIN_NS = 4_000.0
+#: Between two looks at the clock, at most: what Ctrl-C waits for.
+PAUSE_NS = 20_000_000.0
+#: Rounds that one worker executes between two looks at the clock.
+ROUNDS_PER_LOOK = 64
+PREFETCH_DISTANCE = 4
+HEADER_BYTES, WORKER_BYTES = HEADER.itemsize, WORKER.itemsize
+
+
+# -- executing items ---------------------------------------------------------------------------------
+
+
+@kernel
+def execute_entity(world, control, worker, worker_address, i):
+    """Execute entity i's events of the safe window in key order, those it emits to itself too."""
+    queue = world.leq[i]
+    limit, zero, micro = control.window, control.zero, control.micro
+    me = control.state + i * control.state_stride
+    worker.me = i
+    worker.stopped = 0
+    while queue.time < limit and queue.root >= 0:
+        if zero and queue.seq >> MICRO_SHIFT != micro:
+            break
+        slot = queue.root
+        event = world.pool[slot]
+        worker.now, worker.seq, worker.kind = queue.time, queue.seq, int64(event.kind)
+        worker.micro = queue.seq >> MICRO_SHIFT
+        remove_root(world.pool, queue)
+        call3(world.handlers[event.kind], me, control.pool + int64(slot) * HEADER_BYTES, worker_address)
+        worker.events += 1
+        free_slot(world.pool, worker, world.sync, slot)
+        if worker.stopped:
+            break
+    world.next_time[i] = queue.time
+
+
+@kernel
+def perform(world, control, worker, worker_address, kind, first, last):
+    """Do the items `first..last-1` of a phase."""
+    worker.direct = control.direct
+    if kind == EXECUTE:
+        for q in range(first, last):
+            if q + PREFETCH_DISTANCE < last:
+                prefetch(world.leq, world.ready[q + PREFETCH_DISTANCE])
+                prefetch_root(world.pool, world.leq, world.ready[q + PREFETCH_DISTANCE // 2])
+            execute_entity(world, control, worker, worker_address, int64(world.ready[q]))
+    elif kind == SETTLE:
+        for q in range(first, last):
+            settle_block(world, int64(world.blocks[q]))
+    elif kind == ACT:
+        worker.notify = 1
+        call3(control.act, first, last, worker_address)
+        worker.notify = 0
+    elif kind == COUNT_CELLS:
+        call3(control.count_cells, first, last, worker_address)
+    elif kind == PUBLISH:
+        call3(control.publish, first, last, worker_address)
+    elif kind == OBSERVE:
+        call3(control.observe, first, last, worker_address)
+
+
+# -- the transition ------------------------------------------------------------------------------------
+
+
+@kernel
+def publish(world, control, kind, total, grain):
+    """Open a phase. Release of everything written before it; wakes who sleeps."""
+    sync = world.sync
+    phase = load(sync, PHASE) + 1
+    store(sync, KIND, kind)
+    store(sync, TOTAL, total)
+    store(sync, GRAIN, grain)
+    store(sync, DONE, int64(0))
+    store(sync, CLAIM, phase << 32)
+    exchange(sync, PHASE, phase)
+    if add(sync, SLEEPERS, int64(0)) > 0:
+        wake_all(sync, PHASE)
+
+
+@kernel
+def offer(world, control, worker, worker_address, kind, total, cost):
+    """Execute a phase at once if it is too small to share, else publish it; True if published."""
+    work = total * cost
+    if total == 0:
+        return False
+    if work <= SHARE_NS or (control.threads == 1 and work <= PAUSE_NS and kind != EXECUTE):
+        control.direct = 1
+        perform(world, control, worker, worker_address, kind, int64(0), total)
+        return False
+    control.direct = 1 if control.threads == 1 else 0
+    grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
+    grain = max(int64(1), min(grain, int64(PAUSE_NS / cost)))
+    control.events_before, control.busy_before = totals(world, control)
+    publish(world, control, kind, total, grain)
+    return True
+
+
+@kernel
+def stopped_by_breach(world, control):
+    """Whether any worker met a breach, or all together emitted too much."""
+    emitted = int64(0)
+    for w in range(control.threads):
+        if world.workers[w].rule != 0:
+            return True
+        emitted += world.workers[w].emitted
+    if emitted > control.emission_limit:
+        worker = world.workers[0]
+        worker.rule, worker.breach_entity, worker.breach_kind = CAPACITY, worker.me, worker.kind
+        worker.breach_time = worker.now
+        return True
+    return False
+
+
+@kernel
+def totals(world, control):
+    """Events executed in this step, and nanoseconds spent on claims, by all workers."""
+    events, busy = int64(0), int64(0)
+    for w in range(control.threads):
+        events += world.workers[w].events
+        busy += world.workers[w].busy
+    return events, busy
+
+
+@kernel
+def learn_cost(average, elapsed, items):
+    """Moving average of an item's cost in nanoseconds of one worker's time."""
+    if items == 0:
+        return average
+    return 0.75 * average + 0.25 * max(1.0, elapsed / items)
+
+
+@kernel
+def next_round(world, control, worker, worker_address):
+    """Rounds too small to share, one after the other; True when a phase was published.
+
+    Returns False when the window is drained, or it is time to look up (`control.status` tells).
+    """
+    started, events = clock_ns(), worker.events
+    for k in range(ROUNDS_PER_LOOK):
+        n = open_window(world, control)
+        if n == 0:
+            control.stage = AT_BOUNDARY
+            break
+        control.rounds += 1
+        control.stage = AT_EXECUTED
+        if offer(world, control, worker, worker_address, EXECUTE, n, control.event_cost):
+            control.shared_rounds += 1
+            return True
+        control.stage = AT_WINDOW
+        refresh_blocks(world, control.n_blocks_ready)
+        if worker.rule != 0:
+            control.stage = AT_EXECUTED
+            break
+    control.event_cost = learn_cost(control.event_cost, clock_ns() - started, worker.events - events)
+    return False
+
+
+@kernel
+def after_execute(world, control):
+    """Bookkeeping of a shared round, and of a breach in any."""
+    if stopped_by_breach(world, control):
+        return False
+    events, busy = totals(world, control)
+    events_here, busy_here = events - control.events_before, busy - control.busy_before
+    control.event_cost = learn_cost(control.event_cost, float(busy_here), events_here)
+    if control.direct:
+        refresh_blocks(world, control.n_blocks_ready)
+        control.stage = AT_WINDOW
+    else:
+        for q in range(control.n_blocks_ready):
+            world.touched[world.blocks[q]] = 1
+        control.stage = AT_SETTLE
+    return True
+
+
+@kernel
+def sum_histograms(control):
+    """Turn per-part cell counts into first ranks: by cell, then part, then entity index."""
+    starts = carray(pointer(control.starts), (control.n_cells + 1,), np.int64)
+    counts = carray(pointer(control.histogram), (control.parts, control.n_cells), np.int32)
+    rank = int64(0)
+    for cell in range(control.n_cells):
+        starts[cell] = rank
+        for part in range(control.parts):
+            count = counts[part, cell]
+            counts[part, cell] = rank
+            rank += count
+    starts[control.n_cells] = rank
+
+
+@kernel
+def finish(world, control, status):
+    """End the step."""
+    control.status = status
+    control.stage = AT_END
+    publish(world, control, STOP, int64(0), int64(1))
+
+
+@kernel
+def transition(world, control, worker, worker_address):
+    """Go through the stages of a step until a phase is published. Run by one worker at a time."""
+    while True:
+        stage = control.stage
+        if stage == AT_ACTIONS:
+            control.stage = AT_SETTLE
+            if control.act != 0 and offer(
+                world, control, worker, worker_address, ACT, control.n_agents, control.action_cost
+            ):
+                return
+        elif stage == AT_SETTLE:
+            if stopped_by_breach(world, control):
+                finish(world, control, BREACHED)
+                return
+            n = unsettled_blocks(world, control)
+            control.n_blocks_ready = n
+            control.stage = AT_SETTLED
+            if offer(world, control, worker, worker_address, SETTLE, n, 300.0):
+                return
+        elif stage == AT_SETTLED:
+            refresh_supers(world, control.n_blocks_ready)
+            control.stage = AT_WINDOW
+        elif stage == AT_WINDOW:
+            if clock_ns() > control.deadline:
+                publish(world, control, RESUME, int64(1), int64(1))
+                return
+            if next_round(world, control, worker, worker_address):
+                return
+        elif stage == AT_EXECUTED:
+            if not after_execute(world, control):
+                finish(world, control, BREACHED)
+                return
+        elif stage == AT_BOUNDARY:
+            control.drained_at = clock_ns()
+            control.clock = control.end
+            control.stage = AT_COUNTED
+            if control.count_cells != 0 and offer(
+                world, control, worker, worker_address, COUNT_CELLS, control.parts, 4.0 * control.n_entities / control.parts
+            ):
+                return
+        elif stage == AT_COUNTED:
+            if control.count_cells != 0:
+                sum_histograms(control)
+            control.stage = AT_OUTPUTS
+            if control.publish != 0 and offer(
+                world, control, worker, worker_address, PUBLISH, control.parts, 8.0 * control.n_entities / control.parts
+            ):
+                return
+        elif stage == AT_OUTPUTS:
+            control.stage = AT_END
+            if offer(
+                world, control, worker, worker_address, OBSERVE, output_rows(control), control.output_cost
+            ):
+                return
+        else:
+            finish(world, control, BREACHED if stopped_by_breach(world, control) else FINISHED)
+            return
+
+
+@kernel
+def output_rows(control):
+    """Rows of the output phase: agents, or with a grid all ranks, so that neighbours run together."""
+    if control.n_agents == 0:
+        return int64(0)
+    return control.n_entities if control.count_cells != 0 else control.n_agents
+
+
+# -- the worker's loop ---------------------------------------------------------------------------------
+
+
+@kernel
+def claim(sync, phase, total, grain):
+    """Claim a range of the phase's items: its first item, or -1 if none is left or it is over."""
+    word = load(sync, CLAIM)
+    while word >> 32 == phase:
+        first = word & 0xFFFFFFFF
+        if first >= total:
+            return int64(-1)
+        seen = compare_and_swap(sync, CLAIM, word, word + grain)
+        if seen == word:
+            return first
+        word = seen
+    return int64(-1)
+
+
+@kernel
+def wait_for_phase(sync, phase):
+    """Wait until another phase than `phase` is published; False when the call was paused."""
+    spins = 0
+    while load(sync, PHASE) == phase:
+        if load(sync, PAUSED) != 0:
+            return False
+        pause()
+        spins += 1
+        if spins > SPINS:
+            add(sync, SLEEPERS, int64(1))
+            # Read again after announcing the sleep: partner of `publish` and of `leave_early`.
+            if add(sync, PHASE, int64(0)) == phase and add(sync, PAUSED, int64(0)) == 0:
+                block_while_equal(sync, PHASE, phase, int64(min(LONGEST_SLEEP_MS, spins - SPINS)))
+            add(sync, SLEEPERS, int64(-1))
+    return True
+
+
+@kernel
+def leave_early(sync):
+    """Ask all workers to return after their current claim, and wake those who sleep."""
+    exchange(sync, PAUSED, int64(1))
+    if add(sync, SLEEPERS, int64(0)) > 0:
+        wake_all(sync, PHASE)
+
+
+@kernel
+def work(world, control, worker, worker_address):
+    """Claim, perform, and at the last item of a phase perform the transition; until STOP or pause."""
+    sync = world.sync
+    phase = load(sync, PHASE)
+    while True:
+        kind, total, grain = load(sync, KIND), load(sync, TOTAL), load(sync, GRAIN)
+        if kind == STOP and load(sync, PHASE) == phase:
+            return
+        first = claim(sync, phase, total, grain)
+        if first < 0:
+            if not wait_for_phase(sync, phase):
+                return
+            phase = load(sync, PHASE)
+            continue
+        items = min(grain, total - first)
+        started = clock_ns()
+        perform(world, control, worker, worker_address, kind, first, first + items)
+        now = clock_ns()
+        worker.busy += now - started
+        if add(sync, DONE, items) + items == total:
+            transition(world, control, worker, worker_address)
+            if control.alone:
+                return
+            phase = load(sync, PHASE)
+        if now > control.deadline:
+            leave_early(sync)
+            return
+
+
+@kernel
+def begin(world, control):
+    """Clear the counts of the last step."""
+    control.rounds, control.shared_rounds = 0, 0
+    for w in range(control.threads):
+        worker = world.workers[w]
+        worker.events, worker.emitted, worker.busy, worker.lost_claims = 0, 0, 0, 0
+        worker.rule, worker.stopped = 0, 0
+
+
+def worker_main(index, control_address):
+    """C entry point of worker `index`; -1 begins a step as worker 0."""
+    control = carray(pointer(control_address), (1,), CONTROL)[0]
+    world = world_of(control)
+    me = max(index, int64(0))
+    worker_address = control.workers + me * WORKER_BYTES
+    if index < 0:
+        begin(world, control)
+        store(world.sync, PHASE, int64(0))
+        publish(world, control, RESUME, int64(1), int64(1))
+    work(world, control, world.workers[me], worker_address)
+

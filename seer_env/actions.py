@@ -47,6 +47,7 @@ class ActionReader:
         low, high = _bounds(self.space)
         self._bounded = bool(np.isfinite(low).any() or np.isfinite(high).any())
         self._low, self._high = self._broadcastable(low), self._broadcastable(high)
+        self._clipped = np.empty((self._agents, self._size))  # the engine reads it during a step only
 
     def _broadcastable(self, bound: np.ndarray) -> np.ndarray:
         """One bound for all, or a row per agent: numpy is slow at broadcasting short rows."""
@@ -150,7 +151,8 @@ class ActionReader:
         if not self._bounded:
             return block
         low, high = self._bounds_of(block)
-        clipped = np.minimum(np.maximum(block, low), high)
+        clipped = np.maximum(block, low, out=self._clipped[: len(block)])
+        np.minimum(clipped, high, out=clipped)
         if self.strict:
             inside = clipped == block
             if not inside.all():

@@ -28,7 +28,7 @@ class Tick(EventModel):
 
     @handles(Kind.TICK)
     def tick(me, event, sim):
-        me.ticks += 1
+        me.ticks += 1  # type: ignore[attr-defined]  # `me` is the agent's row
 
     @output
     def observe(me, obs, info, sim):

@@ -18,8 +18,9 @@ def nothing() -> None:
     pass
 
 
-def test_env_and_loop_show_the_same_to_1e_6():
-    pair = Pair(60, threads=1, seed=0, scheduler="python")
+@pytest.mark.parametrize(("scheduler", "threads"), [("python", 1), ("serial", 1), ("seer", 2)])
+def test_env_and_loop_show_the_same_to_1e_6(scheduler, threads):
+    pair = Pair(60, threads, seed=0, scheduler=scheduler)
     assert max(pair.difference() for _ in range(30)) < 1e-6
 
 

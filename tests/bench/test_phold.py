@@ -47,6 +47,12 @@ def test_contenders_agree_on_events_and_digest(small, tmp_path):
     assert (heap["events"], heap["digest"]) == (python["events"], python["digest"])
 
 
+def test_compiled_contenders_agree_with_the_heap_to_the_byte(small, tmp_path):
+    contenders = ("heap", "serial", "seer")
+    results = run(tmp_path / "r.json", schedulers=contenders, threads=(1, 2), repeats=1)
+    assert len({(r["events"], r["digest"]) for r in results}) == 1
+
+
 def test_events_are_those_of_all_windows(small, tmp_path):
     twice, once = run(tmp_path / "2.json", repeats=2)[0], run(tmp_path / "1.json", repeats=1)[0]
     # 40 events, one per unit of time each: 5 units per window, the warm-up included

@@ -97,12 +97,10 @@ class SeerParallelEnv(Episode, ParallelEnv):
         self._begin(seed)
         return self._observation_dict(), self._info_dict()
 
-    def step(self, actions: Mapping[str, Any]) -> tuple[
-        dict[str, np.ndarray],
-        dict[str, float],
-        dict[str, bool],
-        dict[str, bool],
-        dict[str, dict[str, Any]],
+    def step(
+        self, actions: Mapping[str, Any]
+    ) -> tuple[
+        dict[str, np.ndarray], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
     ]:
         """Run one step window; returns observations, rewards, terminations, truncations and infos.
 

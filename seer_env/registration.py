@@ -68,7 +68,9 @@ def make(
     Args:
         world: a name in `registry`, or an `EventModel`.
         n_agents: number of agents; the world's default if None.
-        threads, scheduler, max_cycles, render_mode, strict_actions, check, event_capacity: see
+        max_cycles: steps of an episode; the model's attribute `max_cycles` if None, and without one
+            episodes are not cut off.
+        threads, scheduler, render_mode, strict_actions, check, event_capacity: see
             `SeerParallelEnv`.
         arguments: the world's own.
 
@@ -82,11 +84,12 @@ def make(
         arguments["n_agents"] = n_agents
     if not isinstance(world, str) and arguments:
         raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
+    model = _model(world, arguments) if isinstance(world, str) else world
     return SeerParallelEnv(
-        _model(world, arguments) if isinstance(world, str) else world,
+        model,
         threads=threads,
         scheduler=scheduler,
-        max_cycles=max_cycles,
+        max_cycles=getattr(model, "max_cycles", None) if max_cycles is None else max_cycles,
         render_mode=render_mode,
         strict_actions=strict_actions,
         check=check,
@@ -111,5 +114,5 @@ def _model(name: str, arguments: dict[str, Any]) -> EventModel:
     return entry_point(**arguments)
 
 
-register("aircraft_v0", "seer_env.envs.aircraft_v0:Aircraft")
+register("aircraft_v0", "seer_env.envs.aircraft_v0:model")
 register("flock_v0", "seer_env.envs.flock_v0:Flock")

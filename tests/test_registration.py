@@ -35,6 +35,14 @@ def test_make_leaves_the_number_of_agents_to_the_world(ring_v0):
     assert len(make(ring_v0, scheduler="python").possible_agents) == 6
 
 
+def test_max_cycles_are_the_worlds_own_unless_given():
+    model = Ring()
+    assert make(model, scheduler="python").max_cycles is None
+    model.max_cycles = 50
+    assert make(model, scheduler="python").max_cycles == 50
+    assert make(model, scheduler="python", max_cycles=7).max_cycles == 7
+
+
 def test_make_takes_a_model():
     model = Lamps()
     assert make(model, scheduler="python", render_mode="rgb_array").model is model

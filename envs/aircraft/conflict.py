@@ -65,9 +65,9 @@ def collides(me, other, params):
 
 
 def predicted(me, own, report, params, tables):
-    """Predict both flights over the horizon: `(t_in, ratio)`.
+    """Predict both flights over the horizon, as they fly and as they mean to: `(t_in, ratio)`.
 
-    The horizon is cut into `complexity` segments of equal time. In each, both aircraft fly straight:
+    First both fly straight on. Then the horizon is cut into `complexity` segments of equal time. In each, both aircraft fly straight:
     I towards my next waypoint as far as my turn limit lets me, climbing to its altitude; the
     neighbour on along its reported turn, levelling off at its reported level. Within a segment the
     conflict interval is exact. So more segments mean turns that are followed more closely.
@@ -77,7 +77,7 @@ def predicted(me, own, report, params, tables):
         report: payload: sender, x, y, z, vx, vy, vz, turn, turn time, level.
 
     Returns:
-        t_in: s until the first conflict, inf if none within the horizon.
+        t_in: s until the first conflict of either prediction, inf if none within the horizon.
         ratio: least value of max(distance / R, vertical distance / H) at the segments' closest points.
     """
     step = params.horizon / params.complexity
@@ -87,7 +87,9 @@ def predicted(me, own, report, params, tables):
     limit, point = turn_limit(me.speed, params) * step, me.point
     ox, oy, oz, ovx, ovy = report[1], report[2], report[3], report[4], report[5]
     turn_left = report[8]
-    first, ratio = INFINITY, INFINITY
+    first, ratio = segment(
+        ox - x, oy - y, oz - z, ovx - own.vx, ovy - own.vy, report[6] - own.climb, params.horizon, radius, height
+    )
     for s in range(params.complexity):
         tx, ty, tz = waypoint(me, point, tables)
         dx, dy = tx - x, ty - y
@@ -104,8 +106,8 @@ def predicted(me, own, report, params, tables):
         t_in, closeness = segment(
             ox - x, oy - y, oz - z, ovx - vx, ovy - vy, ovz - vz, step, radius, height
         )
-        if t_in < INFINITY and first == INFINITY:
-            first = s * step + t_in
+        if t_in < INFINITY:
+            first = min(first, s * step + t_in)
         ratio = min(ratio, closeness)
         x, y, z = x + vx * step, y + vy * step, z + vz * step
         ox, oy, oz = ox + ovx * step, oy + ovy * step, oz + ovz * step

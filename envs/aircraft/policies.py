@@ -26,13 +26,24 @@ def goal(env: Any) -> np.ndarray:
 
 
 def mvp(env: Any) -> np.ndarray:
-    """As `goal`, but with the sum of the resolutions of all conflicts heard of taken off the velocity."""
+    """As `goal`, less the sum of the resolutions of all conflicts heard of.
+
+    They are taken off the velocity flown; where that is free of conflicts, off the one that follows
+    the route, so that an aircraft does not return to its route into the conflict that it left.
+    """
     model, state = env.model, env.entities
-    velocity = preferred_velocity(model, state)
+    now = np.stack([state["vx"], state["vy"], state["climb"]], axis=1)
+    later = preferred_velocity(model, state)
+    change_now, change_later = (_change(model, state, velocity) for velocity in (now, later))
+    in_conflict = (change_now != 0).any(axis=1)
+    velocity = np.where(in_conflict[:, None], now - change_now, later - change_later)
+    return commands(model, state, velocity)
+
+
+def _change(model, state: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     r, w, heard = relative_motion(model, state, velocity)
     radius, height = MARGIN_H * model.params["separation_h"], MARGIN_V * model.params["separation_v"]
-    change = resolution(r, w, heard, radius, height, model.params["horizon"])
-    return commands(model, state, velocity - change.sum(axis=1))
+    return resolution(r, w, heard, radius, height, model.params["horizon"]).sum(axis=1)
 
 
 POLICIES = {"goal": goal, "mvp": mvp}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from seer_env.runtime.grid import clamped_cell, nearest_image
 AXES = "xyz"
 
 
-@lru_cache(maxsize=None)
+@cache
 def nearest_function(dimensions: int, k: int) -> Callable:
     """`nearest(cells, starts, order, x, y, z, j, radius) -> (count, ids)`.
 
@@ -49,7 +49,7 @@ if q < {last} and c != j:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def within_function(dimensions: int) -> Callable:
     """`within(cells, starts, order, x, y, z, j, radius, found) -> count`, ids into `found`."""
     body = """

@@ -23,14 +23,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import carray, njit, types
 from numba.core.errors import TypingError
-from numba.extending import (
-    intrinsic,
-    models,
-    overload,
-    overload_attribute,
-    overload_method,
-    register_model,
-)
+from numba.extending import intrinsic, models, overload, overload_attribute, overload_method, register_model
 
 from seer_env.runtime.atomics import I64, pointer
 from seer_env.runtime.grid import Cells, clamped_cell, nearest_image

@@ -23,7 +23,6 @@ from seer_env.runtime.layout import (
     MAX_MICRO,
     MICRO_SHIFT,
     SYNC_WORDS,
-    WORKER,
     event_dtype,
 )
 

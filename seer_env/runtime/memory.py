@@ -88,10 +88,7 @@ class Memory:
 
     def _point_control(self, n: int, blocks: int, supers: int) -> None:
         control, compiled = self.control[0], self.compiled
-        for name in (
-            "state leq next_time block_min super_min dirty touched blocks ready sync workers handlers "
-            "params tables public starts order rank x y z cell histogram"
-        ).split():
+        for name in ["state", "leq", "next_time", "block_min", "super_min", "dirty", "touched", "blocks", "ready", "sync", "workers", "handlers", "params", "tables", "public", "starts", "order", "rank", "x", "y", "z", "cell", "histogram"]:
             control[name] = getattr(self, name).ctypes.data
         control["state_stride"] = self.state.itemsize
         control["n_entities"], control["n_agents"] = n, self.model.n_agents
@@ -106,7 +103,7 @@ class Memory:
         for name, cost in FIRST_COSTS.items():
             control[name] = cost
         workers = self.workers
-        for name in "leq next_time block_min super_min dirty sync control".split():
+        for name in ["leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"]:
             workers[name] = getattr(self, name).ctypes.data
         workers["action_event"] = self.action_events.ctypes.data + np.arange(self.threads) * self.event.itemsize
         workers["found"] = self.found.ctypes.data + np.arange(self.threads) * self.found.strides[0]

@@ -14,6 +14,7 @@ from numba import carray, int64
 from seer_env.runtime.atomics import add, call3, compare_and_swap, exchange, load, pointer, prefetch, store
 from seer_env.runtime.layout import (
     CLAIM,
+    CONTROL,
     DONE,
     GRAIN,
     KIND,
@@ -27,14 +28,20 @@ from seer_env.runtime.layout import (
 from seer_env.runtime.leq import CAPACITY, HEADER, free_slot, kernel, prefetch_root, remove_root
 from seer_env.runtime.waiting import LONGEST_SLEEP_MS, SPINS, block_while_equal, clock_ns, pause, wake_all
 from seer_env.runtime.window import (
-    CONTROL,
-    World,
+    UNBOUNDED,
+    blocks_of,
+    leq_of,
+    next_time_of,
     open_window,
+    pool_of,
+    ready_of,
     refresh_blocks,
     refresh_supers,
     settle_block,
+    sync_of,
+    touched_of,
     unsettled_blocks,
-    world_of,
+    workers_of,
 )
 
 #: Kinds of phase. STOP has no items: it ends the call.
@@ -61,9 +68,14 @@ HEADER_BYTES, WORKER_BYTES = HEADER.itemsize, WORKER.itemsize
 
 
 @kernel
-def execute_entity(world, control, worker, worker_address, i):
+def execute_entity(control, worker, worker_address, i):
     """Execute entity i's events of the safe window in key order, those it emits to itself too."""
-    queue = world.leq[i]
+    leq = leq_of(control)
+    pool = pool_of(control)
+    handlers = carray(pointer(control.handlers), (UNBOUNDED,), np.int64)
+    sync = sync_of(control)
+    next_time = next_time_of(control)
+    queue = leq[i]
     limit, zero, micro = control.window, control.zero, control.micro
     me = control.state + i * control.state_stride
     worker.me = i
@@ -72,31 +84,35 @@ def execute_entity(world, control, worker, worker_address, i):
         if zero and queue.seq >> MICRO_SHIFT != micro:
             break
         slot = queue.root
-        event = world.pool[slot]
+        event = pool[slot]
         worker.now, worker.seq, worker.kind = queue.time, queue.seq, int64(event.kind)
         worker.micro = queue.seq >> MICRO_SHIFT
-        remove_root(world.pool, queue)
-        call3(world.handlers[event.kind], me, control.pool + int64(slot) * HEADER_BYTES, worker_address)
+        remove_root(pool, queue)
+        call3(handlers[event.kind], me, control.pool + int64(slot) * HEADER_BYTES, worker_address)
         worker.events += 1
-        free_slot(world.pool, worker, world.sync, slot)
+        free_slot(pool, worker, sync, slot)
         if worker.stopped:
             break
-    world.next_time[i] = queue.time
+    next_time[i] = queue.time
 
 
 @kernel
-def perform(world, control, worker, worker_address, kind, first, last):
+def perform(control, worker, worker_address, kind, first, last):
     """Do the items `first..last-1` of a phase."""
+    leq = leq_of(control)
+    ready = ready_of(control)
+    pool = pool_of(control)
+    blocks = blocks_of(control)
     worker.direct = control.direct
     if kind == EXECUTE:
         for q in range(first, last):
             if q + PREFETCH_DISTANCE < last:
-                prefetch(world.leq, world.ready[q + PREFETCH_DISTANCE])
-                prefetch_root(world.pool, world.leq, world.ready[q + PREFETCH_DISTANCE // 2])
-            execute_entity(world, control, worker, worker_address, int64(world.ready[q]))
+                prefetch(leq, ready[q + PREFETCH_DISTANCE])
+                prefetch_root(pool, leq, ready[q + PREFETCH_DISTANCE // 2])
+            execute_entity(control, worker, worker_address, int64(ready[q]))
     elif kind == SETTLE:
         for q in range(first, last):
-            settle_block(world, int64(world.blocks[q]))
+            settle_block(control, int64(blocks[q]))
     elif kind == ACT:
         worker.notify = 1
         call3(control.act, first, last, worker_address)
@@ -113,9 +129,9 @@ def perform(world, control, worker, worker_address, kind, first, last):
 
 
 @kernel
-def publish(world, control, kind, total, grain):
+def publish(control, kind, total, grain):
     """Open a phase. Release of everything written before it; wakes who sleeps."""
-    sync = world.sync
+    sync = sync_of(control)
     phase = load(sync, PHASE) + 1
     store(sync, KIND, kind)
     store(sync, TOTAL, total)
@@ -128,33 +144,34 @@ def publish(world, control, kind, total, grain):
 
 
 @kernel
-def offer(world, control, worker, worker_address, kind, total, cost):
+def offer(control, worker, worker_address, kind, total, cost):
     """Execute a phase at once if it is too small to share, else publish it; True if published."""
     work = total * cost
     if total == 0:
         return False
     if work <= SHARE_NS or (control.threads == 1 and work <= PAUSE_NS and kind != EXECUTE):
         control.direct = 1
-        perform(world, control, worker, worker_address, kind, int64(0), total)
+        perform(control, worker, worker_address, kind, int64(0), total)
         return False
     control.direct = 1 if control.threads == 1 else 0
     grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
     grain = max(int64(1), min(grain, int64(PAUSE_NS / cost)))
-    control.events_before, control.busy_before = totals(world, control)
-    publish(world, control, kind, total, grain)
+    control.events_before, control.busy_before = totals(control)
+    publish(control, kind, total, grain)
     return True
 
 
 @kernel
-def stopped_by_breach(world, control):
+def stopped_by_breach(control):
     """Whether any worker met a breach, or all together emitted too much."""
+    workers = workers_of(control)
     emitted = int64(0)
     for w in range(control.threads):
-        if world.workers[w].rule != 0:
+        if workers[w].rule != 0:
             return True
-        emitted += world.workers[w].emitted
+        emitted += workers[w].emitted
     if emitted > control.emission_limit:
-        worker = world.workers[0]
+        worker = workers[0]
         worker.rule, worker.breach_entity, worker.breach_kind = CAPACITY, worker.me, worker.kind
         worker.breach_time = worker.now
         return True
@@ -162,12 +179,13 @@ def stopped_by_breach(world, control):
 
 
 @kernel
-def totals(world, control):
+def totals(control):
     """Events executed in this step, and nanoseconds spent on claims, by all workers."""
+    workers = workers_of(control)
     events, busy = int64(0), int64(0)
     for w in range(control.threads):
-        events += world.workers[w].events
-        busy += world.workers[w].busy
+        events += workers[w].events
+        busy += workers[w].busy
     return events, busy
 
 
@@ -180,24 +198,24 @@ def learn_cost(average, elapsed, items):
 
 
 @kernel
-def next_round(world, control, worker, worker_address):
+def next_round(control, worker, worker_address):
     """Rounds too small to share, one after the other; True when a phase was published.
 
     Returns False when the window is drained, or it is time to look up (`control.status` tells).
     """
     started, events = clock_ns(), worker.events
-    for k in range(ROUNDS_PER_LOOK):
-        n = open_window(world, control)
+    for _ in range(ROUNDS_PER_LOOK):
+        n = open_window(control)
         if n == 0:
             control.stage = AT_BOUNDARY
             break
         control.rounds += 1
         control.stage = AT_EXECUTED
-        if offer(world, control, worker, worker_address, EXECUTE, n, control.event_cost):
+        if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):
             control.shared_rounds += 1
             return True
         control.stage = AT_WINDOW
-        refresh_blocks(world, control.n_blocks_ready)
+        refresh_blocks(control, control.n_blocks_ready)
         if worker.rule != 0:
             control.stage = AT_EXECUTED
             break
@@ -206,19 +224,21 @@ def next_round(world, control, worker, worker_address):
 
 
 @kernel
-def after_execute(world, control):
+def after_execute(control):
     """Bookkeeping of a shared round, and of a breach in any."""
-    if stopped_by_breach(world, control):
+    touched = touched_of(control)
+    blocks = blocks_of(control)
+    if stopped_by_breach(control):
         return False
-    events, busy = totals(world, control)
+    events, busy = totals(control)
     events_here, busy_here = events - control.events_before, busy - control.busy_before
     control.event_cost = learn_cost(control.event_cost, float(busy_here), events_here)
     if control.direct:
-        refresh_blocks(world, control.n_blocks_ready)
+        refresh_blocks(control, control.n_blocks_ready)
         control.stage = AT_WINDOW
     else:
         for q in range(control.n_blocks_ready):
-            world.touched[world.blocks[q]] = 1
+            touched[blocks[q]] = 1
         control.stage = AT_SETTLE
     return True
 
@@ -239,70 +259,66 @@ def sum_histograms(control):
 
 
 @kernel
-def finish(world, control, status):
+def finish(control, status):
     """End the step."""
     control.status = status
     control.stage = AT_END
-    publish(world, control, STOP, int64(0), int64(1))
+    publish(control, STOP, int64(0), int64(1))
 
 
 @kernel
-def transition(world, control, worker, worker_address):
+def transition(control, worker, worker_address):
     """Go through the stages of a step until a phase is published. Run by one worker at a time."""
     while True:
         stage = control.stage
         if stage == AT_ACTIONS:
             control.stage = AT_SETTLE
-            if control.act != 0 and offer(
-                world, control, worker, worker_address, ACT, control.n_agents, control.action_cost
+            if control.act != 0 and offer(control, worker, worker_address, ACT, control.n_agents, control.action_cost
             ):
                 return
         elif stage == AT_SETTLE:
-            if stopped_by_breach(world, control):
-                finish(world, control, BREACHED)
+            if stopped_by_breach(control):
+                finish(control, BREACHED)
                 return
-            n = unsettled_blocks(world, control)
+            n = unsettled_blocks(control)
             control.n_blocks_ready = n
             control.stage = AT_SETTLED
-            if offer(world, control, worker, worker_address, SETTLE, n, 300.0):
+            if offer(control, worker, worker_address, SETTLE, n, 300.0):
                 return
         elif stage == AT_SETTLED:
-            refresh_supers(world, control.n_blocks_ready)
+            refresh_supers(control, control.n_blocks_ready)
             control.stage = AT_WINDOW
         elif stage == AT_WINDOW:
             if clock_ns() > control.deadline:
-                publish(world, control, RESUME, int64(1), int64(1))
+                publish(control, RESUME, int64(1), int64(1))
                 return
-            if next_round(world, control, worker, worker_address):
+            if next_round(control, worker, worker_address):
                 return
         elif stage == AT_EXECUTED:
-            if not after_execute(world, control):
-                finish(world, control, BREACHED)
+            if not after_execute(control):
+                finish(control, BREACHED)
                 return
         elif stage == AT_BOUNDARY:
             control.drained_at = clock_ns()
             control.clock = control.end
             control.stage = AT_COUNTED
-            if control.count_cells != 0 and offer(
-                world, control, worker, worker_address, COUNT_CELLS, control.parts, 4.0 * control.n_entities / control.parts
+            if control.count_cells != 0 and offer(control, worker, worker_address, COUNT_CELLS, control.parts, 4.0 * control.n_entities / control.parts
             ):
                 return
         elif stage == AT_COUNTED:
             if control.count_cells != 0:
                 sum_histograms(control)
             control.stage = AT_OUTPUTS
-            if control.publish != 0 and offer(
-                world, control, worker, worker_address, PUBLISH, control.parts, 8.0 * control.n_entities / control.parts
+            if control.publish != 0 and offer(control, worker, worker_address, PUBLISH, control.parts, 8.0 * control.n_entities / control.parts
             ):
                 return
         elif stage == AT_OUTPUTS:
             control.stage = AT_END
-            if offer(
-                world, control, worker, worker_address, OBSERVE, output_rows(control), control.output_cost
+            if offer(control, worker, worker_address, OBSERVE, output_rows(control), control.output_cost
             ):
                 return
         else:
-            finish(world, control, BREACHED if stopped_by_breach(world, control) else FINISHED)
+            finish(control, BREACHED if stopped_by_breach(control) else FINISHED)
             return
 
 
@@ -359,9 +375,9 @@ def leave_early(sync):
 
 
 @kernel
-def work(world, control, worker, worker_address):
+def work(control, worker, worker_address):
     """Claim, perform, and at the last item of a phase perform the transition; until STOP or pause."""
-    sync = world.sync
+    sync = sync_of(control)
     phase = load(sync, PHASE)
     while True:
         kind, total, grain = load(sync, KIND), load(sync, TOTAL), load(sync, GRAIN)
@@ -375,11 +391,11 @@ def work(world, control, worker, worker_address):
             continue
         items = min(grain, total - first)
         started = clock_ns()
-        perform(world, control, worker, worker_address, kind, first, first + items)
+        perform(control, worker, worker_address, kind, first, first + items)
         now = clock_ns()
         worker.busy += now - started
         if add(sync, DONE, items) + items == total:
-            transition(world, control, worker, worker_address)
+            transition(control, worker, worker_address)
             if control.alone:
                 return
             phase = load(sync, PHASE)
@@ -389,11 +405,12 @@ def work(world, control, worker, worker_address):
 
 
 @kernel
-def begin(world, control):
+def begin(control):
     """Clear the counts of the last step."""
+    workers = workers_of(control)
     control.rounds, control.shared_rounds = 0, 0
     for w in range(control.threads):
-        worker = world.workers[w]
+        worker = workers[w]
         worker.events, worker.emitted, worker.busy, worker.lost_claims = 0, 0, 0, 0
         worker.rule, worker.stopped = 0, 0
 
@@ -401,12 +418,11 @@ def begin(world, control):
 def worker_main(index, control_address):
     """C entry point of worker `index`; -1 begins a step as worker 0."""
     control = carray(pointer(control_address), (1,), CONTROL)[0]
-    world = world_of(control)
     me = max(index, int64(0))
     worker_address = control.workers + me * WORKER_BYTES
     if index < 0:
-        begin(world, control)
-        store(world.sync, PHASE, int64(0))
-        publish(world, control, RESUME, int64(1), int64(1))
-    work(world, control, world.workers[me], worker_address)
+        begin(control)
+        store(sync_of(control), PHASE, int64(0))
+        publish(control, RESUME, int64(1), int64(1))
+    work(control, workers_of(control)[me], worker_address)
 

@@ -67,10 +67,10 @@ def collides(me, other, params):
 def predicted(me, own, report, params, tables):
     """Predict both flights over the horizon, as they fly and as they mean to: `(t_in, ratio)`.
 
-    First both fly straight on. Then the horizon is cut into `complexity` segments of equal time. In each, both aircraft fly straight:
-    I towards my next waypoint as far as my turn limit lets me, climbing to its altitude; the
-    neighbour on along its reported turn, levelling off at its reported level. Within a segment the
-    conflict interval is exact. So more segments mean turns that are followed more closely.
+    First both fly straight on. Then the horizon is cut into `complexity` segments of equal time, in
+    each of which both fly straight: I towards my next waypoint as far as my turn limit lets me,
+    climbing to its altitude; the neighbour on along its reported turn, levelling off at its reported
+    level. Within a segment the conflict interval is exact, so more segments follow turns more closely.
 
     Args:
         me: my row (route and limits); own: my boundary view (where I was when the report was sent).
@@ -87,9 +87,8 @@ def predicted(me, own, report, params, tables):
     limit, point = turn_limit(me.speed, params) * step, me.point
     ox, oy, oz, ovx, ovy = report[1], report[2], report[3], report[4], report[5]
     turn_left = report[8]
-    first, ratio = segment(
-        ox - x, oy - y, oz - z, ovx - own.vx, ovy - own.vy, report[6] - own.climb, params.horizon, radius, height
-    )
+    wx, wy, wz = ovx - own.vx, ovy - own.vy, report[6] - own.climb
+    first, ratio = segment(ox - x, oy - y, oz - z, wx, wy, wz, params.horizon, radius, height)
     for s in range(params.complexity):
         tx, ty, tz = waypoint(me, point, tables)
         dx, dy = tx - x, ty - y

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from seer_env.envs.aircraft.conflict import INFINITY, collides, predicted
-from seer_env.envs.aircraft.kinematics import advance, clamped, wrapped
+from seer_env.envs.aircraft.kinematics import clamped, wrapped
 
-__all__ = ["advance", "advise", "begin_step", "hear", "set_targets"]
+__all__ = ["advise", "begin_step", "hear", "set_targets"]
 
 REPORT, RESOLVE, SENSE = 2, 3, 4  # members of Aircraft.Kind
 

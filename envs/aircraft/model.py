@@ -9,7 +9,6 @@ from os import PathLike
 import numpy as np
 from gymnasium import spaces
 
-from seer_env.envs.aircraft import handling
 from seer_env.envs.aircraft.constants import (
     COLLISION_H,
     COLLISION_V,
@@ -25,7 +24,8 @@ from seer_env.envs.aircraft.constants import (
     WEIGHTS,
     entity_dtype,
 )
-from seer_env.envs.aircraft.kinematics import follow
+from seer_env.envs.aircraft.handling import advise, begin_step, hear, set_targets
+from seer_env.envs.aircraft.kinematics import advance, follow
 from seer_env.envs.aircraft.observing import assess, observe_neighbours, observe_own
 from seer_env.envs.aircraft.policies import POLICIES, wind_over
 from seer_env.envs.aircraft.tracks import BUNDLED, Routes, load_routes
@@ -206,30 +206,30 @@ class Aircraft(EventModel):
 
     @handles(Kind.ACTION)
     def act(me, event, sim):
-        handling.set_targets(me, event.payload, sim.params)
+        set_targets(me, event.payload, sim.params)
 
     @handles(Kind.TICK)
     def tick(me, event, sim):
         first = event.payload[0] == 0.0
         if first:
-            handling.begin_step(me, sim)
+            begin_step(me, sim)
         if me.active == 1:
-            handling.advance(me, sim.now, sim.params, sim.tables)
+            advance(me, sim.now, sim.params, sim.tables)
             follow(me, sim.params, sim.tables)
             following = (event.payload[0] + 1.0) % sim.params.ticks
             sim.emit(sim.me, sim.params.tick, 1, following)
 
     @handles(Kind.REPORT)
     def report(me, event, sim):
-        handling.hear(me, event.payload, sim)
+        hear(me, event.payload, sim)
 
     @handles(Kind.RESOLVE)
     def resolve(me, event, sim):
-        handling.advise(me, event.payload[0], sim.now, sim.params)
+        advise(me, event.payload[0], sim.now, sim.params)
 
     @handles(Kind.SENSE)
     def sense(me, event, sim):
-        handling.hear(me, event.payload, sim)
+        hear(me, event.payload, sim)
 
     # -- outputs -----------------------------------------------------------------------------------
 

@@ -19,24 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Aircraft", "env", "model", "parallel_env"]
 
-#: Steps of an episode unless `max_cycles` says otherwise: 25 minutes at 5 s.
-MAX_CYCLES = 300
-
 
 def model(**world: Any) -> Aircraft:
     """The world itself; for the arguments see `Aircraft`."""
     return Aircraft(**world)
 
 
-def parallel_env(max_cycles: int | None = MAX_CYCLES, **arguments: Any) -> SeerParallelEnv:
+def parallel_env(**arguments: Any) -> SeerParallelEnv:
     """The world as a PettingZoo `ParallelEnv`; arguments of `seer_env.make` and of `Aircraft`."""
     from seer_env.registration import make
 
-    return make("aircraft_v0", max_cycles=max_cycles, **arguments)
+    return make("aircraft_v0", **arguments)
 
 
-def env(max_cycles: int | None = MAX_CYCLES, **arguments: Any) -> AECEnv:
+def env(**arguments: Any) -> AECEnv:
     """The world as a PettingZoo `AECEnv`: agents act one after another."""
     from seer_env.registration import make_aec
 
-    return make_aec("aircraft_v0", max_cycles=max_cycles, **arguments)
+    return make_aec("aircraft_v0", **arguments)

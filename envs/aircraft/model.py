@@ -91,6 +91,7 @@ class Aircraft(EventModel):
     public = PUBLIC
     payload = 10
     action_kind = Kind.ACTION
+    max_cycles = 300  # 25 minutes at 5 s
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class Aircraft(EventModel):
         separation_h: float = SEPARATION_H,
         separation_v: float = SEPARATION_V,
         horizon: float = HORIZON,
-        per_region: int = 200,
+        per_region: int = 100,
         jitter: float = 2_000.0,
         wind: float = 15.0,
         wind_seed: int = 0,

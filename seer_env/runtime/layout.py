@@ -98,9 +98,15 @@ def _addresses(*names: str) -> list[tuple[str, str]]:
     return [(name, "i8") for name in names]
 
 
+#: Length given to arrays made from addresses: they are not bounds-checked.
+UNBOUNDED = 1 << 32
+
 FREE_SLOTS = 128
 #: Slots that move between a worker and the shared pool at once: half of its stack.
 CHUNK = 64
+
+#: Emissions whose target's line is on its way; a power of two.
+OUTBOX = 16
 
 #: What one worker needs to execute handlers: `sim` is its address. Written by its worker alone.
 WORKER = np.dtype(
@@ -132,8 +138,12 @@ WORKER = np.dtype(
         ("breach_emitted_kind", "i8"),
         ("stopped", "i8"),  # 1: the executing handler broke a rule
         ("busy", "i8"),  # nanoseconds spent on claims in this step
-        ("unused", "i8", (9,)),
+        ("sent", "i8"),  # emissions put into the outbox since it was last emptied
+        ("far", "i8"),  # as in CONTROL, and the phase has enough items to ask ahead
+        ("unused", "i8", (7,)),
         ("free", "i4", (FREE_SLOTS,)),
+        ("outbox_target", "i4", (OUTBOX,)),
+        ("outbox_slot", "i4", (OUTBOX,)),
     ],
     align=True,
 )
@@ -160,6 +170,7 @@ CONTROL = np.dtype(
         ("status", "i8"),
         ("alone", "i8"),  # 1: the pool is not running; a phase worth sharing ends the call
         ("direct", "i8"),
+        ("far", "i8"),  # 1: the world outgrows the core's cache, memory is worth asking for early
         ("n_blocks_ready", "i8"),
         ("rounds", "i8"),
         ("shared_rounds", "i8"),

@@ -22,7 +22,9 @@ from seer_env.runtime.layout import (
     MAX_EMISSIONS,
     MAX_MICRO,
     MICRO_SHIFT,
+    OUTBOX,
     SYNC_WORDS,
+    UNBOUNDED,
     event_dtype,
 )
 
@@ -31,12 +33,14 @@ RULES = ("", "lookahead", "timestamp", "target", "kind", "capacity", "cascade", 
 LOOKAHEAD, TIMESTAMP, TARGET, BAD_KIND, CAPACITY, CASCADE, EMISSIONS, SLOTS, EXCEPTION = range(1, 10)
 
 kernel = njit(nogil=True, error_model="numpy")
+#: For the few lines that every event runs through: a call would cost more than they do.
+inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 LINE_WORDS = LEQ.itemsize // 8  # the inbox is word 0 of an entity's line
 SLOT_WORDS = HEADER.itemsize // 4
 CHILD_WORD, SIBLING_WORD = 6, 7  # int32 words of a record
 
 
-@kernel
+@inlined
 def earlier(time_a, seq_a, time_b, seq_b):
     """Whether key a comes before key b."""
     return time_a < time_b or (time_a == time_b and seq_a < seq_b)
@@ -52,7 +56,7 @@ def meld(pool, a, b):
     return a
 
 
-@kernel
+@inlined
 def insert(pool, queue, slot, time, seq):
     """Insert an event into a heap; the caller owns the entity."""
     if queue.root < 0:
@@ -123,7 +127,7 @@ def push_inbox(pool, lines, dirty, target, slot):
         bit_or(dirty, target >> 6, int64(1) << (target & 63))
 
 
-@kernel
+@inlined
 def lower(next_time, block_min, super_min, i, time):
     """Let the minimum tree know of an earlier event of entity i. Only while one worker runs."""
     if time < next_time[i]:
@@ -174,7 +178,7 @@ def give_chunk(pool, worker, sync):
         head = seen
 
 
-@kernel
+@inlined
 def free_slot(pool, worker, sync, slot):
     """Give an executed event's slot back; `target = -1` marks it for whoever lists the pool."""
     pool[slot].target = -1
@@ -184,16 +188,22 @@ def free_slot(pool, worker, sync, slot):
     worker.n_free += 1
 
 
-@kernel
-def new_slot(pool, worker):
+@inlined
+def new_slot(worker):
     """A free slot, most recently used first; -1 when the pool is exhausted."""
     if worker.n_free > 0:
         worker.n_free -= 1
         return worker.free[worker.n_free]
+    return refill(worker)
+
+
+@kernel
+def refill(worker):
+    """A slot from a chunk that another worker gave, or from memory never used."""
     if worker.chunk_next == worker.chunk_end:
         sync = carray(pointer(worker.sync), (SYNC_WORDS,), np.int64)
-        pool_words = carray(pointer(worker.pool), (worker.slots * SLOT_WORDS,), np.int32)
-        slot = take_chunk(pool_words, sync)
+        pool = carray(pointer(worker.pool), (UNBOUNDED,), HEADER)
+        slot = take_chunk(carray(pointer(worker.pool), (UNBOUNDED,), np.int32), sync)
         if slot >= 0:
             kept = int32(slot)
             while pool[slot].sibling >= 0:
@@ -225,7 +235,7 @@ def record_breach(worker, rule, target, delay, kind):
     worker.breach_target, worker.breach_delay, worker.breach_emitted_kind = target, delay, kind
 
 
-@kernel
+@inlined
 def broken_rule(worker, target, delay, time, kind):
     """Which rule an emission breaks, checked in the order that `python.py` checks them; 0 if none."""
     if not (delay >= 0.0 and time < np.inf):
@@ -246,7 +256,7 @@ def broken_rule(worker, target, delay, time, kind):
     return 0
 
 
-@kernel
+@inlined
 def open_event(worker, target, delay, kind):
     """Check an emission and write its record but for the payload; -1 if it is a breach."""
     if worker.stopped:
@@ -257,7 +267,7 @@ def open_event(worker, target, delay, kind):
         record_breach(worker, rule, target, delay, kind)
         return int32(-1)
     pool = carray(pointer(worker.pool), (worker.slots,), HEADER)
-    slot = new_slot(pool, worker)
+    slot = new_slot(worker)
     if slot < 0:
         record_breach(worker, SLOTS, target, delay, kind)
         return slot
@@ -273,33 +283,74 @@ def open_event(worker, target, delay, kind):
     return slot
 
 
-@kernel
+@inlined
 def send_event(worker, target, slot):
-    """Queue a written record at its target."""
-    pool = carray(pointer(worker.pool), (worker.slots,), HEADER)
-    leq = carray(pointer(worker.leq), (worker.n_entities,), LEQ)
-    if target == worker.me or worker.direct:
+    """Queue a written record: at once on oneself, through the outbox on another entity.
+
+    An event to another entity never falls into the current window, so it may arrive late in it:
+    it waits in the outbox until its target's line has come from far memory.
+    """
+    leq = carray(pointer(worker.leq), (UNBOUNDED,), LEQ)
+    if target == worker.me:
+        pool = carray(pointer(worker.pool), (UNBOUNDED,), HEADER)
+        insert(pool, leq[target], slot, pool[slot].time, pool[slot].seq)
+        if worker.notify:
+            notify(worker, target, pool[slot].time)
+        return
+    if worker.far == 0:
+        deliver(worker, target, slot)
+        return
+    prefetch(leq, target)
+    at = worker.sent & (OUTBOX - 1)
+    if worker.sent >= OUTBOX:
+        deliver(worker, int64(worker.outbox_target[at]), worker.outbox_slot[at])
+    worker.outbox_target[at], worker.outbox_slot[at] = int32(target), slot
+    worker.sent += 1
+
+
+@inlined
+def deliver(worker, target, slot):
+    """Hand an event to its target: into the heap if no other worker runs, else into the inbox."""
+    pool = carray(pointer(worker.pool), (UNBOUNDED,), HEADER)
+    if worker.direct:
+        leq = carray(pointer(worker.leq), (UNBOUNDED,), LEQ)
         time = pool[slot].time
         insert(pool, leq[target], slot, time, pool[slot].seq)
-        if target == worker.me and not worker.notify:
-            return
-        if worker.direct:
-            next_time = carray(pointer(worker.next_time), (worker.n_entities,), np.float64)
-            block_min = carray(pointer(worker.block_min), (worker.n_entities,), np.float64)
-            super_min = carray(pointer(worker.super_min), (worker.n_entities,), np.float64)
-            lower(next_time, block_min, super_min, target, time)
-            return
-        dirty = carray(pointer(worker.dirty), (worker.n_entities,), np.int64)
-        bit_or(dirty, target >> 6, int64(1) << (target & 63))
+        if leq[target].root == slot:
+            notify(worker, target, time)
         return
-    lines = carray(pointer(worker.leq), (worker.n_entities * LINE_WORDS,), np.int64)
-    dirty = carray(pointer(worker.dirty), (worker.n_entities,), np.int64)
+    lines = carray(pointer(worker.leq), (UNBOUNDED,), np.int64)
+    dirty = carray(pointer(worker.dirty), (UNBOUNDED,), np.int64)
     push_inbox(pool, lines, dirty, target, slot)
 
 
 @kernel
-def prefetch_root(pool, leq, i):
-    """Bring entity i's first event near."""
-    root = leq[i].root
-    if root >= 0:
-        prefetch(pool, root)
+def empty_outbox(worker):
+    """Deliver what waits; before the worker's claim counts as done."""
+    for k in range(max(int64(0), worker.sent - OUTBOX), worker.sent):
+        at = k & (OUTBOX - 1)
+        deliver(worker, int64(worker.outbox_target[at]), worker.outbox_slot[at])
+    worker.sent = 0
+
+
+@inlined
+def notify(worker, i, time):
+    """Let the minimum tree know of a new event of entity i, now or at the next settlement."""
+    if worker.direct:
+        next_time = carray(pointer(worker.next_time), (UNBOUNDED,), np.float64)
+        block_min = carray(pointer(worker.block_min), (UNBOUNDED,), np.float64)
+        super_min = carray(pointer(worker.super_min), (UNBOUNDED,), np.float64)
+        lower(next_time, block_min, super_min, i, time)
+    else:
+        dirty = carray(pointer(worker.dirty), (UNBOUNDED,), np.int64)
+        bit_or(dirty, i >> 6, int64(1) << (i & 63))
+
+
+@inlined
+def prefetch_events(pool, leq, i):
+    """Bring entity i's first event and the first that may follow it near."""
+    queue = leq[i]
+    if queue.root >= 0:
+        prefetch(pool, queue.root)
+        if queue.child >= 0:
+            prefetch(pool, queue.child)

@@ -11,12 +11,8 @@ import numpy as np
 from numba import carray, int32, int64
 
 from seer_env.runtime.atomics import FANOUT, load, lowest_bit, mask_below, minimum_of_block, pointer, store
-from seer_env.runtime.layout import MICRO_SHIFT, SYNC_WORDS, WORKER
+from seer_env.runtime.layout import MICRO_SHIFT, SYNC_WORDS, UNBOUNDED, WORKER
 from seer_env.runtime.leq import HEADER, LEQ, drain_inbox, kernel
-
-#: Length given to arrays made from addresses: they are not bounds-checked.
-UNBOUNDED = 1 << 32
-
 
 @kernel
 def pool_of(control):

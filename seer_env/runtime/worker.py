@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, int64
 
-from seer_env.runtime.atomics import add, call3, compare_and_swap, exchange, load, pointer, prefetch, store
+from seer_env.runtime.atomics import FANOUT, add, minimum_of_block, call3, compare_and_swap, exchange, load, pointer, prefetch, store
 from seer_env.runtime.layout import (
+    BUMP,
     CLAIM,
     CONTROL,
     DONE,
@@ -25,10 +26,19 @@ from seer_env.runtime.layout import (
     TOTAL,
     WORKER,
 )
-from seer_env.runtime.leq import CAPACITY, HEADER, free_slot, kernel, prefetch_root, remove_root
+from seer_env.runtime.leq import (
+    CAPACITY,
+    HEADER,
+    empty_outbox,
+    free_slot,
+    kernel,
+    prefetch_events,
+    remove_root,
+)
 from seer_env.runtime.waiting import LONGEST_SLEEP_MS, SPINS, block_while_equal, clock_ns, pause, wake_all
 from seer_env.runtime.window import (
     UNBOUNDED,
+    block_min_of,
     blocks_of,
     leq_of,
     next_time_of,
@@ -38,6 +48,7 @@ from seer_env.runtime.window import (
     refresh_blocks,
     refresh_supers,
     settle_block,
+    super_min_of,
     sync_of,
     touched_of,
     unsettled_blocks,
@@ -60,7 +71,10 @@ GRAIN_NS = 4_000.0
 PAUSE_NS = 20_000_000.0
 #: Rounds that one worker executes between two looks at the clock.
 ROUNDS_PER_LOOK = 64
-PREFETCH_DISTANCE = 4
+#: Items between asking for memory and using it: the queue line first, then what it points to.
+LINE_AHEAD, EVENT_AHEAD = 6, 3
+#: Queue lines and events that a core's own cache holds besides the model's state.
+NEAR = 4096
 HEADER_BYTES, WORKER_BYTES = HEADER.itemsize, WORKER.itemsize
 
 
@@ -103,13 +117,16 @@ def perform(control, worker, worker_address, kind, first, last):
     ready = ready_of(control)
     pool = pool_of(control)
     blocks = blocks_of(control)
-    worker.direct = control.direct
+    states = carray(pointer(control.state), (UNBOUNDED,), np.uint8)
+    worker.direct, worker.far = control.direct, control.far
     if kind == EXECUTE:
         for q in range(first, last):
-            if q + PREFETCH_DISTANCE < last:
-                prefetch(leq, ready[q + PREFETCH_DISTANCE])
-                prefetch_root(pool, leq, ready[q + PREFETCH_DISTANCE // 2])
+            if worker.far != 0 and q + LINE_AHEAD < last:
+                prefetch(leq, ready[q + LINE_AHEAD])
+                prefetch(states, ready[q + EVENT_AHEAD] * control.state_stride)
+                prefetch_events(pool, leq, ready[q + EVENT_AHEAD])
             execute_entity(control, worker, worker_address, int64(ready[q]))
+        empty_outbox(worker)
     elif kind == SETTLE:
         for q in range(first, last):
             settle_block(control, int64(blocks[q]))
@@ -117,6 +134,7 @@ def perform(control, worker, worker_address, kind, first, last):
         worker.notify = 1
         call3(control.act, first, last, worker_address)
         worker.notify = 0
+        empty_outbox(worker)
     elif kind == COUNT_CELLS:
         call3(control.count_cells, first, last, worker_address)
     elif kind == PUBLISH:
@@ -198,6 +216,18 @@ def learn_cost(average, elapsed, items):
 
 
 @kernel
+def execute_alone(control, worker, worker_address):
+    """A round of one entity: the common one where there is no lookahead."""
+    i = int64(ready_of(control)[0])
+    worker.direct, worker.far = 1, 0
+    execute_entity(control, worker, worker_address, i)
+    next_time, block_min, super_min = next_time_of(control), block_min_of(control), super_min_of(control)
+    block = i >> 6
+    block_min[block] = minimum_of_block(next_time, block * FANOUT)
+    super_min[block >> 6] = minimum_of_block(block_min, block & ~63)
+
+
+@kernel
 def next_round(control, worker, worker_address):
     """Rounds too small to share, one after the other; True when a phase was published.
 
@@ -210,6 +240,12 @@ def next_round(control, worker, worker_address):
             control.stage = AT_BOUNDARY
             break
         control.rounds += 1
+        if n == 1:
+            execute_alone(control, worker, worker_address)
+            if worker.rule != 0:
+                control.stage = AT_EXECUTED
+                break
+            continue
         control.stage = AT_EXECUTED
         if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):
             control.shared_rounds += 1
@@ -409,10 +445,12 @@ def begin(control):
     """Clear the counts of the last step."""
     workers = workers_of(control)
     control.rounds, control.shared_rounds = 0, 0
+    used = load(sync_of(control), BUMP) // workers[0].lines
+    control.far = 1 if control.n_entities + used > NEAR else 0
     for w in range(control.threads):
         worker = workers[w]
         worker.events, worker.emitted, worker.busy, worker.lost_claims = 0, 0, 0, 0
-        worker.rule, worker.stopped = 0, 0
+        worker.rule, worker.stopped, worker.sent = 0, 0, 0
 
 
 def worker_main(index, control_address):

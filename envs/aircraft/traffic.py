@@ -40,8 +40,8 @@ def draw_routes(n: int, n_routes: int, per_region: int, jitter: float, rng: np.r
     chosen = np.zeros(n, [("route", "i8")] + [(name, "f8") for name in fields])
     region, rank = np.divmod(np.arange(n), per_region)
     copy = rank // n_routes
-    for r in range(int(region[-1]) + 1 if n else 0):
-        mine = np.flatnonzero(region == r)
+    for first in range(0, n, per_region):
+        mine = slice(first, first + per_region)
         chosen["route"][mine] = rng.permutation(n_routes)[rank[mine] % n_routes]
     side = regions_per_side(n, per_region)
     column, row = region % side, region // side
@@ -81,12 +81,14 @@ def separated_start(routes, chosen, radius: float, height: float, rng: np.random
     """As `positions`, at random moments at which aircraft are separated wherever `RETRIES` rounds can
     make them so (very dense worlds start with some losses of separation)."""
     fraction = SPAN * rng.random(len(chosen))
+    xyz, again = positions(routes, chosen, fraction)[1], np.arange(len(chosen))
     for _ in range(RETRIES):
-        pairs = close_pairs(positions(routes, chosen, fraction)[1], START_MARGIN * radius, height)
-        if not len(pairs):
+        i, j = neighbours_of(again, xyz, START_MARGIN * radius, height)
+        again = np.unique(np.maximum(i, j))
+        if not len(again):
             break
-        again = np.unique(pairs[:, 1])
         fraction[again] = SPAN * rng.random(len(again))
+        xyz[again] = positions(routes, chosen[again], fraction[again])[1]
     return positions(routes, chosen, fraction)
 
 
@@ -96,26 +98,33 @@ def close_pairs(xyz: np.ndarray, radius: float, height: float) -> np.ndarray:
     Args:
         xyz: float64 `[n, 3]`.
     """
+    i, j = neighbours_of(np.arange(len(xyz)), xyz, radius, height)
+    pairs = np.stack([i, j], axis=1)[i < j]
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def neighbours_of(rows: np.ndarray, xyz: np.ndarray, radius: float, height: float):
+    """Indices `(i, j)`, `i` in `rows` and `j` any other, of what is closer than `radius` and `height`."""
+    if not len(xyz):
+        return np.zeros((2, 0), np.int64)
     cell = np.floor(xyz / (radius, radius, height)).astype(np.int64)
-    cell -= cell.min(axis=0) - 1 if len(cell) else 0
-    extent = cell.max(axis=0) + 2 if len(cell) else np.ones(3, np.int64)
+    cell -= cell.min(axis=0) - 1
+    extent = cell.max(axis=0) + 2
     key = (cell[:, 2] * extent[1] + cell[:, 1]) * extent[0] + cell[:, 0]
     order = np.argsort(key, kind="stable")
     ranked = key[order]
     found = []
     for dz in (-1, 0, 1):
         for dy in (-1, 0, 1):
-            for dx in (-1, 0, 1):
-                other = key + (dz * extent[1] + dy) * extent[0] + dx
-                low, high = np.searchsorted(ranked, other), np.searchsorted(ranked, other, side="right")
-                i = np.repeat(np.arange(len(key)), high - low)
-                place = np.arange(len(i)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
-                j = order[np.repeat(low, high - low) + place]
-                r = xyz[j] - xyz[i]
-                near = (i < j) & (np.hypot(r[:, 0], r[:, 1]) < radius) & (np.abs(r[:, 2]) < height)
-                found.append(np.stack([i[near], j[near]], axis=1))
-    pairs = np.concatenate(found)
-    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+            middle = key[rows] + (dz * extent[1] + dy) * extent[0]  # three cells along x are one run
+            low, high = np.searchsorted(ranked, middle - 1), np.searchsorted(ranked, middle + 1, side="right")
+            i = np.repeat(rows, high - low)
+            place = np.arange(len(i)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
+            j = order[np.repeat(low, high - low) + place]
+            r = xyz[j] - xyz[i]
+            near = (i != j) & (np.hypot(r[:, 0], r[:, 1]) < radius) & (np.abs(r[:, 2]) < height)
+            found.append(np.stack([i[near], j[near]]))
+    return np.concatenate(found, axis=1)
 
 
 def wind_tables(half: float, strength: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -157,12 +157,29 @@ def mask_below(typingctx, array, index, limit):
 
     def codegen(context, builder, sig, args):
         values = _load_vector(context, builder, sig, args)
-        first = builder.insert_element(ir.Constant(values.type, ir.Undefined), args[2], I32(0))
-        zeros = ir.Constant(ir.VectorType(I32, FANOUT), [0] * FANOUT)
-        limits = builder.shuffle_vector(first, first, zeros)
-        return builder.bitcast(builder.fcmp_ordered("<", values, limits), I64)
+        return builder.bitcast(builder.fcmp_ordered("<", values, _splat(builder, args[2])), I64)
 
     return types.int64(array, types.intp, types.float64), codegen
+
+
+def _smallest(builder, values):
+    """Reduce a vector by halves; `a < b ? a : b` is one instruction on common processors."""
+    width = values.type.count
+    while width > 1:
+        width //= 2
+        halves = [
+            builder.shuffle_vector(
+                values, values, ir.Constant(ir.VectorType(I32, width), list(range(start, start + width)))
+            )
+            for start in (0, width)
+        ]
+        values = builder.select(builder.fcmp_ordered("<", *halves), *halves)
+    return builder.extract_element(values, I32(0))
+
+
+def _splat(builder, value):
+    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, FANOUT), ir.Undefined), value, I32(0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(I32, FANOUT), [0] * FANOUT))
 
 
 @intrinsic
@@ -170,16 +187,23 @@ def minimum_of_block(typingctx, array, index):
     """Smallest of `array[index : index + 64]` (float64, no NaN)."""
 
     def codegen(context, builder, sig, args):
-        values, width = _load_vector(context, builder, sig, args), FANOUT
-        while width > 1:
-            width //= 2
-            halves = [
-                builder.shuffle_vector(
-                    values, values, ir.Constant(ir.VectorType(I32, width), list(range(start, start + width)))
-                )
-                for start in (0, width)
-            ]
-            values = builder.select(builder.fcmp_ordered("<", *halves), *halves)
-        return builder.extract_element(values, I32(0))
+        return _smallest(builder, _load_vector(context, builder, sig, args))
 
     return types.float64(array, types.intp), codegen
+
+
+@intrinsic
+def minimum_with(typingctx, array, index, lane, value):
+    """As `minimum_of_block`, were `value` stored at `array[index + lane]`.
+
+    A vector load soon after a store into it waits until the store has left the core; this one is
+    done before the store.
+    """
+
+    def codegen(context, builder, sig, args):
+        values = _load_vector(context, builder, sig, args)
+        lanes = ir.Constant(ir.VectorType(I8, FANOUT), list(range(FANOUT)))
+        here = builder.icmp_signed("==", lanes, _splat(builder, builder.trunc(args[2], I8)))
+        return _smallest(builder, builder.select(here, _splat(builder, args[3]), values))
+
+    return types.float64(array, types.intp, types.int64, types.float64), codegen

@@ -46,7 +46,7 @@ def earlier(time_a, seq_a, time_b, seq_b):
     return time_a < time_b or (time_a == time_b and seq_a < seq_b)
 
 
-@kernel
+@inlined
 def meld(pool, a, b):
     """Join two heaps; returns the root."""
     if earlier(pool[b].time, pool[b].seq, pool[a].time, pool[a].seq):
@@ -72,7 +72,7 @@ def insert(pool, queue, slot, time, seq):
         queue.child = slot
 
 
-@kernel
+@inlined
 def remove_root(pool, queue):
     """Take the root off a heap: the two passes of the paper over its children."""
     child = queue.child

@@ -12,7 +12,7 @@ from numba import carray, int32, int64
 
 from seer_env.runtime.atomics import FANOUT, load, lowest_bit, mask_below, minimum_of_block, pointer, store
 from seer_env.runtime.layout import MICRO_SHIFT, SYNC_WORDS, UNBOUNDED, WORKER
-from seer_env.runtime.leq import HEADER, LEQ, drain_inbox, kernel
+from seer_env.runtime.leq import HEADER, LEQ, drain_inbox, inlined, kernel
 
 @kernel
 def pool_of(control):
@@ -153,7 +153,7 @@ def refresh_supers(control, n):
             last = parent
 
 
-@kernel
+@inlined
 def lower_bound(control):
     """LBTS: the smallest pending timestamp."""
     super_min = super_min_of(control)
@@ -163,7 +163,7 @@ def lower_bound(control):
     return smallest
 
 
-@kernel
+@inlined
 def list_ready(control, limit):
     """Fill the PEL with the entities whose next event lies below `limit`; returns how many."""
     super_min = super_min_of(control)
@@ -192,7 +192,7 @@ def list_ready(control, limit):
     return n
 
 
-@kernel
+@inlined
 def keep_first_micro(control, n):
     """Of `n` entities ready at one timestamp keep those in the earliest micro-step."""
     leq = leq_of(control)
@@ -210,7 +210,7 @@ def keep_first_micro(control, n):
     return kept
 
 
-@kernel
+@inlined
 def open_window(control):
     """Open the next safe window and fill the PEL; returns how many are ready, 0 when drained.
 

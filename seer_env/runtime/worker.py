@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, int64
 
-from seer_env.runtime.atomics import FANOUT, add, minimum_of_block, call3, compare_and_swap, exchange, load, pointer, prefetch, store
+from seer_env.runtime.atomics import FANOUT, add, minimum_with, call3, compare_and_swap, exchange, load, pointer, prefetch, store
 from seer_env.runtime.layout import (
     BUMP,
     CLAIM,
@@ -31,7 +31,9 @@ from seer_env.runtime.leq import (
     HEADER,
     empty_outbox,
     free_slot,
+    inlined,
     kernel,
+    lower,
     prefetch_events,
     remove_root,
 )
@@ -81,14 +83,13 @@ HEADER_BYTES, WORKER_BYTES = HEADER.itemsize, WORKER.itemsize
 # -- executing items ---------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def execute_entity(control, worker, worker_address, i):
     """Execute entity i's events of the safe window in key order, those it emits to itself too."""
     leq = leq_of(control)
     pool = pool_of(control)
     handlers = carray(pointer(control.handlers), (UNBOUNDED,), np.int64)
     sync = sync_of(control)
-    next_time = next_time_of(control)
     queue = leq[i]
     limit, zero, micro = control.window, control.zero, control.micro
     me = control.state + i * control.state_stride
@@ -107,7 +108,6 @@ def execute_entity(control, worker, worker_address, i):
         free_slot(pool, worker, sync, slot)
         if worker.stopped:
             break
-    next_time[i] = queue.time
 
 
 @kernel
@@ -117,6 +117,7 @@ def perform(control, worker, worker_address, kind, first, last):
     ready = ready_of(control)
     pool = pool_of(control)
     blocks = blocks_of(control)
+    next_time = next_time_of(control)
     states = carray(pointer(control.state), (UNBOUNDED,), np.uint8)
     worker.direct, worker.far = control.direct, control.far
     if kind == EXECUTE:
@@ -125,7 +126,9 @@ def perform(control, worker, worker_address, kind, first, last):
                 prefetch(leq, ready[q + LINE_AHEAD])
                 prefetch(states, ready[q + EVENT_AHEAD] * control.state_stride)
                 prefetch_events(pool, leq, ready[q + EVENT_AHEAD])
-            execute_entity(control, worker, worker_address, int64(ready[q]))
+            i = int64(ready[q])
+            execute_entity(control, worker, worker_address, i)
+            next_time[i] = leq[i].time
         empty_outbox(worker)
     elif kind == SETTLE:
         for q in range(first, last):
@@ -215,16 +218,22 @@ def learn_cost(average, elapsed, items):
     return 0.75 * average + 0.25 * max(1.0, elapsed / items)
 
 
-@kernel
+@inlined
 def execute_alone(control, worker, worker_address):
-    """A round of one entity: the common one where there is no lookahead."""
+    """A round of one entity: the common one where there is no lookahead.
+
+    The entity leaves the minimum tree before it executes and returns afterwards, so that the vector
+    scans of leaving overlap with the handler instead of waiting for its stores.
+    """
     i = int64(ready_of(control)[0])
+    next_time, block_min, super_min = next_time_of(control), block_min_of(control), super_min_of(control)
+    block, parent = i >> 6, i >> 12
+    rest = minimum_with(next_time, block * FANOUT, i & 63, np.inf)
+    super_min[parent] = minimum_with(block_min, parent * FANOUT, block & 63, rest)
+    block_min[block], next_time[i] = rest, np.inf
     worker.direct, worker.far = 1, 0
     execute_entity(control, worker, worker_address, i)
-    next_time, block_min, super_min = next_time_of(control), block_min_of(control), super_min_of(control)
-    block = i >> 6
-    block_min[block] = minimum_of_block(next_time, block * FANOUT)
-    super_min[block >> 6] = minimum_of_block(block_min, block & ~63)
+    lower(next_time, block_min, super_min, i, leq_of(control)[i].time)
 
 
 @kernel

@@ -45,7 +45,7 @@ def assess(me, info, sim):
 
 
 def observe_own(me, obs, info, now, params, tables):
-    """Numbers 0 to 15: the aircraft relative to its route (table in `docs.md`)."""
+    """Numbers 0 to 15: the aircraft relative to its route (table in `README.md`)."""
     to_x, to_y, to_z = waypoint(me, me.point, tables)
     _, _, from_z = waypoint(me, me.point - 1, tables)
     east, north, length, duration = leg(me, tables)

@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from llvmlite import ir
 from numba import carray, njit, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, overload, overload_attribute, overload_method, register_model
@@ -28,7 +29,7 @@ from numba.extending import intrinsic, models, overload, overload_attribute, ove
 from seer_env.runtime.atomics import I64, pointer
 from seer_env.runtime.grid import Cells, clamped_cell, nearest_image
 from seer_env.runtime.grid_queries import nearest_function, within_function
-from seer_env.runtime.layout import CONTROL, WORKER, event_dtype
+from seer_env.runtime.layout import CONTROL, UNBOUNDED, WORKER, event_dtype
 from seer_env.runtime.leq import HEADER, LEQ, open_event, send_event
 from seer_env.runtime.rng import TO_UNIT
 
@@ -120,6 +121,43 @@ def control_at(address):
     return carray(pointer(address), (1,), CONTROL)[0]
 
 
+def fixed_field(dtype: np.dtype, name: str, element: int = 0):
+    """An intrinsic that reads a field of the record at an address, once per C function.
+
+    The load is declared invariant: what a step never changes while handlers run (addresses, sizes,
+    the grid's geometry) need not be read again after every store that a handler makes.
+    """
+    kind, offset = dtype.fields[name][:2]  # type: ignore[index,misc]  # a structured dtype
+    floating = kind.base.kind == "f"
+    result, lowered = (types.float64, ir.DoubleType()) if floating else (types.int64, I64)
+
+    def read(typingctx, address):
+        def codegen(context, builder, sig, args):
+            place = builder.add(args[0], I64(offset + 8 * element))
+            value = builder.load(builder.inttoptr(place, lowered.as_pointer()), align=8)
+            value.set_metadata("invariant.load", builder.module.add_metadata([]))
+            return value
+
+        return result(types.int64), codegen
+
+    read.__name__ = f"read_{name}_{element}"
+    return intrinsic(read)
+
+
+_control_of = fixed_field(WORKER, "control")
+_found_of = fixed_field(WORKER, "found")
+_n_of, _agents_of = fixed_field(CONTROL, "n_entities"), fixed_field(CONTROL, "n_agents")
+_params_of, _tables_of = fixed_field(CONTROL, "params"), fixed_field(CONTROL, "tables")
+_public_of, _starts_of = fixed_field(CONTROL, "public"), fixed_field(CONTROL, "starts")
+_order_of, _rank_of = fixed_field(CONTROL, "order"), fixed_field(CONTROL, "rank")
+_x_of, _y_of, _z_of = (fixed_field(CONTROL, axis) for axis in "xyz")
+_nx_of, _ny_of, _nz_of = (fixed_field(CONTROL, "cells_i", d) for d in range(3))
+_inverse_x_of, _inverse_y_of, _inverse_z_of = (fixed_field(CONTROL, "cells_f", d) for d in range(3))
+_low_x_of, _low_y_of, _low_z_of = (fixed_field(CONTROL, "cells_f", 3 + d) for d in range(3))
+_periods_of = tuple(fixed_field(CONTROL, "cells_f", 6 + d) for d in range(3))
+_period_x_of, _period_y_of, _period_z_of = _periods_of
+
+
 # -- sizes, time and constants -----------------------------------------------------------------------
 
 
@@ -137,12 +175,12 @@ def _now(sim):
 
 @overload_attribute(SimType, "n_entities")
 def _n_entities(sim):
-    return lambda sim: worker_at(address_of(sim)).n_entities
+    return lambda sim: _n_of(_control_of(address_of(sim)))
 
 
 @overload_attribute(SimType, "n_agents")
 def _n_agents(sim):
-    return lambda sim: control_at(worker_at(address_of(sim)).control).n_agents
+    return lambda sim: _agents_of(_control_of(address_of(sim)))
 
 
 @overload_attribute(SimType, "params")
@@ -150,7 +188,7 @@ def _params(sim):
     dtype = sim.spec.params
 
     def params(sim):
-        return carray(pointer(control_at(worker_at(address_of(sim)).control).params), (1,), dtype)[0]
+        return carray(pointer(_params_of(_control_of(address_of(sim)))), (1,), dtype)[0]
 
     return params
 
@@ -184,8 +222,7 @@ def _table_reader(at: int, dtype, dimensions: int):
     """A table's row of the descriptor: address, then up to four extents."""
 
     def words(tables):
-        control = control_at(worker_at(address_of(tables)).control)
-        return carray(pointer(control.tables), (at + 5,), np.int64)
+        return carray(pointer(_tables_of(_control_of(address_of(tables)))), (at + 5,), np.int64)
 
     words = kernel(words)
     if dimensions == 1:
@@ -352,22 +389,33 @@ def _need_grid(sim, word: str) -> int:
 
 @kernel
 def cells_at(control):
-    """The grid's geometry."""
-    i, f = control.cells_i, control.cells_f
-    return Cells(i[0], i[1], i[2], f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8])
+    """The grid's geometry, of the control record at an address."""
+    return Cells(
+        _nx_of(control),
+        _ny_of(control),
+        _nz_of(control),
+        _inverse_x_of(control),
+        _inverse_y_of(control),
+        _inverse_z_of(control),
+        _low_x_of(control),
+        _low_y_of(control),
+        _low_z_of(control),
+        _period_x_of(control),
+        _period_y_of(control),
+        _period_z_of(control),
+    )
 
 
 @kernel
 def index_at(control):
-    """The grid's arrays: starts, order, rank, x, y, z."""
-    n = control.n_entities
+    """The grid's arrays, of the control record at an address: starts, order, rank, x, y, z."""
     return (
-        carray(pointer(control.starts), (control.n_cells + 1,), np.int64),
-        carray(pointer(control.order), (n,), np.int32),
-        carray(pointer(control.rank), (n,), np.int32),
-        carray(pointer(control.x), (n,), np.float64),
-        carray(pointer(control.y), (n,), np.float64),
-        carray(pointer(control.z), (n,), np.float64),
+        carray(pointer(_starts_of(control)), (UNBOUNDED,), np.int64),
+        carray(pointer(_order_of(control)), (UNBOUNDED,), np.int32),
+        carray(pointer(_rank_of(control)), (UNBOUNDED,), np.int32),
+        carray(pointer(_x_of(control)), (UNBOUNDED,), np.float64),
+        carray(pointer(_y_of(control)), (UNBOUNDED,), np.float64),
+        carray(pointer(_z_of(control)), (UNBOUNDED,), np.float64),
     )
 
 
@@ -378,12 +426,12 @@ def _view(sim, j):
     dtype, ranked = sim.spec.public, sim.spec.dimensions > 0
 
     def view(sim, j):
-        control = control_at(worker_at(address_of(sim)).control)
-        if not 0 <= j < control.n_entities:
+        control = _control_of(address_of(sim))
+        if not 0 <= j < _n_of(control):
             raise IndexError("sim.view: no such entity")
-        rows = carray(pointer(control.public), (control.n_entities,), dtype)
+        rows = carray(pointer(_public_of(control)), (UNBOUNDED,), dtype)
         if ranked:
-            return rows[carray(pointer(control.rank), (control.n_entities,), np.int32)[j]]
+            return rows[carray(pointer(_rank_of(control)), (UNBOUNDED,), np.int32)[j]]
         return rows[j]
 
     return view
@@ -402,17 +450,16 @@ def _offset(sim, j):
 
 
 def _delta_function(d: int):
-    image, axis, period = kernel(nearest_image), 3 + d, 6 + d
+    image, axis, period_of = kernel(nearest_image), 3 + d, _periods_of[d]
 
     def delta(sim, j):
-        worker = worker_at(address_of(sim))
-        control = control_at(worker.control)
-        if not 0 <= j < control.n_entities:
+        control = _control_of(address_of(sim))
+        if not 0 <= j < _n_of(control):
             raise IndexError("sim.offset: no such entity")
         index = index_at(control)
         rank = index[2]
         values = index[axis]
-        return image(values[rank[j]] - values[rank[worker.me]], control.cells_f[period])
+        return image(values[rank[j]] - values[rank[sim.me]], period_of(control))
 
     return delta
 
@@ -442,10 +489,9 @@ def _nearest(sim, k, radius):
     query = compiled_query(nearest_function(dimensions, k.literal_value))
 
     def nearest(sim, k, radius):
-        worker = worker_at(address_of(sim))
-        control = control_at(worker.control)
+        control = _control_of(address_of(sim))
         starts, order, rank, x, y, z = index_at(control)
-        return query(cells_at(control), starts, order, x, y, z, np.int64(rank[worker.me]), np.float64(radius))
+        return query(cells_at(control), starts, order, x, y, z, np.int64(rank[sim.me]), np.float64(radius))
 
     return nearest
 
@@ -455,11 +501,10 @@ def _within(sim, radius):
     query = compiled_query(within_function(_need_grid(sim, "within")))
 
     def within(sim, radius):
-        worker = worker_at(address_of(sim))
-        control = control_at(worker.control)
+        control = _control_of(address_of(sim))
         starts, order, rank, x, y, z = index_at(control)
-        found = carray(pointer(worker.found), (control.n_entities,), np.int64)
-        j = np.int64(rank[worker.me])
+        found = carray(pointer(_found_of(address_of(sim))), (_n_of(control),), np.int64)
+        j = np.int64(rank[sim.me])
         return found[: query(cells_at(control), starts, order, x, y, z, j, np.float64(radius), found)]
 
     return within

@@ -24,6 +24,7 @@ from seer_env.runtime.fingerprint import Unfingerprintable, fingerprint, reached
 from seer_env.runtime.grid import clamped_cell
 from seer_env.runtime.layout import MICRO_SHIFT
 from seer_env.runtime.leq import EXCEPTION, record_breach
+from seer_env.runtime.pipeline import HandlerCompiler
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -95,7 +96,7 @@ def observe(first, last, address):
 COUNT_CELLS = """
 def count_cells(first, last, address):
     control = control_at(worker_at(address).control)
-    n, cells = control.n_entities, cells_at(control)
+    n, cells = control.n_entities, cells_at(worker_at(address).control)
     states = carray(pointer(control.state), (n,), ENTITY)
     cell = carray(pointer(control.cell), (n,), int32_)
     counts = carray(pointer(control.histogram), (control.parts, control.n_cells), int32_)
@@ -126,7 +127,7 @@ def publish(first, last, address):
 """
 PUBLISH_SETUP = """cell = carray(pointer(control.cell), (n,), int32_)
     counts = carray(pointer(control.histogram), (control.parts, control.n_cells), int32_)
-    starts, order, rank, x, y, z = index_at(control)"""
+    starts, order, rank, x, y, z = index_at(worker_at(address).control)"""
 PUBLISH_PLACE = """c = cell[i]
             r = counts[part, c]
             counts[part, c] = r + 1
@@ -312,7 +313,7 @@ class _Jitted:
         )
         clone.__kwdefaults__ = function.__kwdefaults__
         scope["__name__"] = clone.__module__ = __name__
-        self._done[id(function)] = dispatcher = njit(**OPTIONS)(clone)
+        self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **OPTIONS)(clone)
         for name, found in reached_globals(function).items():
             if isinstance(found, FunctionType):
                 scope[name] = self.of(found)

@@ -4,9 +4,13 @@
 that needs code with k written out. The same source runs compiled and in plain Python.
 
 A query visits rows of cells (z, then y, low to high); in a row one run of cells inside the
-bounds, then one beyond the seam of a torus. `shift` moves the asker instead of each candidate.
-Where a query's reach covers a whole dimension of a torus each cell is visited once, and the
-shortest way round is taken per candidate (`around`).
+bounds, then one beyond the seam of a torus. The asker is moved to the near side of the seam instead
+of each candidate. Where a query's reach covers a whole dimension of a torus each cell is visited
+once, and the shortest way round is taken per candidate (`around`).
+
+Whether a candidate lies within the radius, and how near it is among those that do, is as good as
+random, and a branch on it would be mispredicted. So candidates are compacted, and `nearest` sorts
+them in by exchanges, without a branch.
 """
 
 from __future__ import annotations
@@ -14,100 +18,118 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from textwrap import dedent, indent
 
 import numpy as np
 
 from seer_env.runtime.grid import clamped_cell, nearest_image
 
 AXES = "xyz"
+#: Candidates that `nearest` compacts before it sorts them in; half of it is visited at a time.
+NEAR_BUFFER = 64
+
+
+def choose(condition, a, b):
+    """`a` if the condition holds, else `b`; compiled to a select (`handlers.py`)."""
+    return a if condition else b
 
 
 @cache
 def nearest_function(dimensions: int, k: int) -> Callable:
-    """`nearest(cells, starts, order, x, y, z, j, radius) -> (count, ids)`.
+    """`nearest(cells, starts, order, x, y, z, j, radius, near_q, near_c) -> (count, ids)`.
 
     `j` is the asker's rank. `count` is the number of other entities nearer than `radius`, `ids`
     the `k` nearest of them, -1 where there are fewer. Of equally near ones the first visited wins.
+    `near_q` (float64) and `near_c` (int64) are scratch of length `NEAR_BUFFER`.
     """
-    best = "\n".join(f"    b{i} = radius * radius\n    e{i} = -1" for i in range(k))
-    keep = _insertion(k, 0, "    ") if k else "pass"
-    ids = "".join(f"int64(order[e{i}]) if e{i} >= 0 else int64(-1), " for i in range(k))
-    last = f"b{k - 1}" if k else "-1.0"
-    body = f"""
-inside = q < square
-count += inside
-if q < {last} and c != j:
-{_indent(keep, 4)}
-"""
-    return _query(
-        f"nearest_{dimensions}d_{k}",
-        "cells, starts, order, x, y, z, j, radius",
-        f"{best}\n    count = -1  # the asker counts itself",
-        body,
-        f"return max(count, 0), ({ids})",
-        dimensions,
+    best = "".join(f"b{i} = math.inf\ne{i} = int64(-1)\n" for i in range(k))
+    exchanges = "".join(_EXCHANGE.format(b=f"b{i}", e=f"e{i}") for i in range(k))
+    sort_in = _SORT_IN.format(exchanges=indent(exchanges, "    "))
+    visit = _VISIT_NEAREST.format(
+        half=NEAR_BUFFER // 2,
+        distance=indent(_distance(dimensions), "        "),
+        sort_in=indent(sort_in, "        "),
     )
+    ids = "".join(f"int64(order[e{i}]) if e{i} >= 0 else int64(-1), " for i in range(k))
+    body = f"{best}held = 0\ncount = -1  # the asker counts itself\n"
+    body += _rows_and_runs(dimensions, visit) + sort_in + f"return max(count, 0), ({ids})\n"
+    arguments = "cells, starts, order, x, y, z, j, radius, near_q, near_c"
+    return _function(f"nearest_{dimensions}d_{k}", arguments, body)
 
 
 @cache
 def within_function(dimensions: int) -> Callable:
-    """`within(cells, starts, order, x, y, z, j, radius, found) -> count`, ids into `found`."""
-    body = """
-if q < square and c != j:
+    """`within(cells, starts, order, x, y, z, j, radius, found) -> count`.
+
+    Ids go into `found`, int64, with room for one more than there are entities.
+    """
+    visit = _VISIT_WITHIN.format(distance=indent(_distance(dimensions), "    "))
+    body = "count = 0\n" + _rows_and_runs(dimensions, visit) + "return count\n"
+    return _function(f"within_{dimensions}d", "cells, starts, order, x, y, z, j, radius, found", body)
+
+
+_EXCHANGE = """\
+nearer = q < {b}
+q, {b} = choose(nearer, {b}, q), choose(nearer, q, {b})
+e, {e} = choose(nearer, {e}, e), choose(nearer, e, {e})
+"""
+
+_SORT_IN = """\
+for t in range(held):
+    e = near_c[t]
+    q = choose(e == j, math.inf, near_q[t])
+{exchanges}
+count += held
+held = 0
+"""
+
+_VISIT_NEAREST = """\
+while lo < hi:
+    stop = min(lo + {half}, hi)
+    for c in range(lo, stop):
+{distance}
+        near_q[held] = q
+        near_c[held] = c
+        held += choose(q < square, 1, 0)
+    lo = stop
+    if held >= {half}:
+{sort_in}
+"""
+
+_VISIT_WITHIN = """\
+for c in range(lo, hi):
+{distance}
     found[count] = order[c]
-    count += 1
-"""
-    return _query(
-        f"within_{dimensions}d",
-        "cells, starts, order, x, y, z, j, radius, found",
-        "    count = 0",
-        body,
-        "return count",
-        dimensions,
-    )
-
-
-def _insertion(k: int, position: int, unit: str) -> str:
-    """Nested insertion into b0 <= b1 <= ... from the far end, as one decision tree."""
-    i = k - 1 - position
-    place = f"b{i} = q\ne{i} = c"
-    if i == 0:
-        return place
-    shift = f"b{i} = b{i - 1}\ne{i} = e{i - 1}"
-    deeper = _indent(_insertion(k, position + 1, unit), 4)
-    return f"if q < b{i - 1}:\n{_indent(shift, 4)}\n{deeper}\nelse:\n{_indent(place, 4)}"
-
-
-def _rows(axis: str) -> str:
-    """Range of rows along y or z: first, last (unwrapped), and whether it covers the torus."""
-    n, period = f"cells.n{axis}", f"cells.period_{axis}"
-    return f"""
-c{axis} = clamped_cell({axis}j, cells.low_{axis}, cells.inverse_{axis}, {n})
-reach = int(math.ceil(radius * cells.inverse_{axis}))
-first_{axis} = c{axis} - reach
-last_{axis} = c{axis} + reach
-around_{axis} = {period} > 0.0 and 2 * reach + 1 >= {n}
-if around_{axis} or {period} == 0.0:
-    first_{axis} = max(first_{axis}, 0) if not around_{axis} else 0
-    last_{axis} = min(last_{axis}, {n} - 1) if not around_{axis} else {n} - 1
+    count += choose(q < square and c != j, 1, 0)
 """
 
-
-def _row_shift(axis: str) -> str:
-    """The row of cells, and the asker's coordinate moved to the near side of the seam."""
-    return f"""
-row_{axis} = {axis}_
-o{axis} = {axis}j
-if {axis}_ < 0:
-    row_{axis} += cells.n{axis}
-    o{axis} += cells.period_{axis}
-elif {axis}_ >= cells.n{axis}:
-    row_{axis} -= cells.n{axis}
-    o{axis} -= cells.period_{axis}
+_RANGE = """\
+c{a} = clamped_cell({a}j, cells.low_{a}, cells.inverse_{a}, cells.n{a})
+reach = int(math.ceil(radius * cells.inverse_{a}))
+first_{a} = c{a} - reach
+last_{a} = c{a} + reach
+around_{a} = cells.period_{a} > 0.0 and 2 * reach + 1 >= cells.n{a}
+if around_{a}:
+    first_{a} = 0
+    last_{a} = cells.n{a} - 1
+elif cells.period_{a} == 0.0:
+    first_{a} = max(first_{a}, 0)
+    last_{a} = min(last_{a}, cells.n{a} - 1)
 """
 
+_ROW = """\
+for at_{a} in range(first_{a}, last_{a} + 1):
+    row_{a} = at_{a}
+    o{a} = {a}j
+    if at_{a} < 0:
+        row_{a} += cells.n{a}
+        o{a} += cells.period_{a}
+    elif at_{a} >= cells.n{a}:
+        row_{a} -= cells.n{a}
+        o{a} -= cells.period_{a}
+"""
 
-_RUNS = """
+_RUNS = """\
 for part in range(2):
     ox = xj
     if part == 0:
@@ -123,37 +145,38 @@ for part in range(2):
         ox -= cells.period_x
     else:
         break
-    for c in range(starts[base + lo], starts[base + hi + 1]):
+    lo, hi = starts[base + lo], starts[base + hi + 1]
 """
 
+_BASE = {1: "base = 0\n", 2: "base = row_y * cells.nx\n", 3: "base = (row_z * cells.ny + row_y) * cells.nx\n"}
 
-def _query(name: str, arguments: str, setup: str, visit: str, result: str, dimensions: int) -> Callable:
+
+def _distance(dimensions: int) -> str:
+    """Squared distance `q` of candidate `c` from the (moved) asker."""
     axes = AXES[:dimensions]
-    lines = [f"def {name}({arguments}):", "    square = radius * radius"]
-    lines += [f"    {a}j = {a}[j]" for a in axes]
-    lines += [_indent(_rows(a), 4) for a in axes]
-    lines += ["    around = " + " or ".join(f"around_{a}" for a in axes), setup]
-    depth = 4
-    for axis in reversed(axes[1:]):
-        lines.append(" " * depth + f"for {axis}_ in range(first_{axis}, last_{axis} + 1):")
-        depth += 4
-        lines.append(_indent(_row_shift(axis), depth))
-    base = {1: "0", 2: "row_y * cells.nx", 3: "(row_z * cells.ny + row_y) * cells.nx"}[dimensions]
-    lines += [" " * depth + f"base = {base}", _indent(_RUNS, depth)]
-    depth += 8
-    for axis in axes:
-        lines.append(" " * depth + f"d{axis} = {axis}[c] - o{axis}")
-    lines.append(" " * depth + "if around:")
-    lines += [" " * (depth + 4) + f"d{a} = nearest_image(d{a}, cells.period_{a})" for a in axes]
-    lines.append(" " * depth + "q = " + " + ".join(f"d{a} * d{a}" for a in axes))
-    lines += [_indent(visit, depth), f"    {result}"]
-    source = "\n".join(lines)
-    scope = {"clamped_cell": clamped_cell, "nearest_image": nearest_image, "math": math, "int64": np.int64}
+    lines = [f"d{a} = {a}[c] - o{a}\n" for a in axes] + ["if around:\n"]
+    lines += [f"    d{a} = nearest_image(d{a}, cells.period_{a})\n" for a in axes]
+    return "".join(lines) + "q = " + " + ".join(f"d{a} * d{a}" for a in axes) + "\n"
+
+
+def _rows_and_runs(dimensions: int, visit: str) -> str:
+    """The loops over rows of cells and the runs of a row, around the visit of a run."""
+    axes = AXES[:dimensions]
+    nest = _BASE[dimensions] + _RUNS + indent(visit, "    ")
+    for axis in axes[1:]:
+        nest = _ROW.format(a=axis) + indent(nest, "    ")
+    ranges = "".join(f"{a}j = {a}[j]\n" + _RANGE.format(a=a) for a in axes)
+    return f"square = radius * radius\n{ranges}around = {' or '.join('around_' + a for a in axes)}\n{nest}"
+
+
+def _function(name: str, arguments: str, body: str) -> Callable:
+    source = f"def {name}({arguments}):\n{indent(dedent(body), '    ')}"
+    scope = {
+        "choose": choose,
+        "clamped_cell": clamped_cell,
+        "nearest_image": nearest_image,
+        "math": math,
+        "int64": np.int64,
+    }
     exec(compile(source, f"<seer_env grid query {name}>", "exec"), scope)
-    function = scope[name]
-    function.source = source
-    return function
-
-
-def _indent(text: str, width: int) -> str:
-    return "\n".join(" " * width + line for line in text.strip("\n").split("\n") if line.strip())
+    return scope[name]

@@ -28,7 +28,7 @@ from numba.extending import intrinsic, models, overload, overload_attribute, ove
 
 from seer_env.runtime.atomics import I64, pointer
 from seer_env.runtime.grid import Cells, clamped_cell, nearest_image
-from seer_env.runtime.grid_queries import nearest_function, within_function
+from seer_env.runtime.grid_queries import NEAR_BUFFER, nearest_function, within_function
 from seer_env.runtime.layout import CONTROL, UNBOUNDED, WORKER, event_dtype
 from seer_env.runtime.leq import HEADER, LEQ, open_event, send_event
 from seer_env.runtime.rng import TO_UNIT
@@ -145,7 +145,7 @@ def fixed_field(dtype: np.dtype, name: str, element: int = 0):
 
 
 _control_of = fixed_field(WORKER, "control")
-_found_of = fixed_field(WORKER, "found")
+_found_of, _near_of = fixed_field(WORKER, "found"), fixed_field(WORKER, "near")
 _n_of, _agents_of = fixed_field(CONTROL, "n_entities"), fixed_field(CONTROL, "n_agents")
 _params_of, _tables_of = fixed_field(CONTROL, "params"), fixed_field(CONTROL, "tables")
 _public_of, _starts_of = fixed_field(CONTROL, "public"), fixed_field(CONTROL, "starts")
@@ -464,10 +464,22 @@ def _delta_function(d: int):
     return delta
 
 
+@intrinsic
+def _select(typingctx, condition, a, b):
+    """`grid_queries.choose`, without a branch."""
+    result = typingctx.unify_types(a, b)
+
+    def codegen(context, builder, sig, args):
+        values = [context.cast(builder, args[k], sig.args[k], result) for k in (1, 2)]
+        return builder.select(args[0], *values)
+
+    return result(types.boolean, result, result), codegen
+
+
 def compiled_query(function):
     """A query of `grid_queries.py`, compiled."""
     scope = dict(function.__globals__)
-    scope.update(clamped_cell=kernel(clamped_cell), nearest_image=kernel(nearest_image))
+    scope.update(clamped_cell=kernel(clamped_cell), nearest_image=kernel(nearest_image), choose=_select)
     return kernel(types_function(function, scope))
 
 
@@ -491,7 +503,11 @@ def _nearest(sim, k, radius):
     def nearest(sim, k, radius):
         control = _control_of(address_of(sim))
         starts, order, rank, x, y, z = index_at(control)
-        return query(cells_at(control), starts, order, x, y, z, np.int64(rank[sim.me]), np.float64(radius))
+        scratch = _near_of(address_of(sim))
+        near_q = carray(pointer(scratch), (NEAR_BUFFER,), np.float64)
+        near_c = carray(pointer(scratch + 8 * NEAR_BUFFER), (NEAR_BUFFER,), np.int64)
+        j = np.int64(rank[sim.me])
+        return query(cells_at(control), starts, order, x, y, z, j, np.float64(radius), near_q, near_c)
 
     return nearest
 
@@ -503,7 +519,7 @@ def _within(sim, radius):
     def within(sim, radius):
         control = _control_of(address_of(sim))
         starts, order, rank, x, y, z = index_at(control)
-        found = carray(pointer(_found_of(address_of(sim))), (_n_of(control),), np.int64)
+        found = carray(pointer(_found_of(address_of(sim))), (_n_of(control) + 1,), np.int64)
         j = np.int64(rank[sim.me])
         return found[: query(cells_at(control), starts, order, x, y, z, j, np.float64(radius), found)]
 

@@ -112,7 +112,7 @@ OUTBOX = 16
 WORKER = np.dtype(
     [
         *_addresses("pool", "leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"),
-        *_addresses("action_event", "found", "n_entities", "n_kinds", "lines", "slots", "emission_limit"),
+        *_addresses("action_event", "found", "near", "n_entities", "n_kinds", "lines", "slots", "emission_limit"),
         ("lookahead", "f8"),
         ("direct", "i8"),  # 1: no other worker runs, emissions go straight into the target's heap
         ("notify", "i8"),  # 1: the executor does not recompute its entity's next time afterwards
@@ -140,7 +140,7 @@ WORKER = np.dtype(
         ("busy", "i8"),  # nanoseconds spent on claims in this step
         ("sent", "i8"),  # emissions put into the outbox since it was last emptied
         ("far", "i8"),  # as in CONTROL, and the phase has enough items to ask ahead
-        ("unused", "i8", (7,)),
+        ("unused", "i8", (6,)),
         ("free", "i4", (FREE_SLOTS,)),
         ("outbox_target", "i4", (OUTBOX,)),
         ("outbox_slot", "i4", (OUTBOX,)),

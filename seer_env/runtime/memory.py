@@ -10,6 +10,7 @@ import numpy as np
 from seer_env.runtime.atomics import FANOUT
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.grid import cells_of
+from seer_env.runtime.grid_queries import NEAR_BUFFER
 from seer_env.runtime.layout import (
     BUMP,
     CHUNK,
@@ -84,7 +85,8 @@ class Memory:
         self.x, self.y, self.z = (aligned_zeros(ranked if d < dimensions else 1, np.float64) for d in range(3))
         self.cell = aligned_zeros(ranked, np.int32)
         self.histogram = aligned_zeros((self.parts, n_cells), np.int32)
-        self.found = aligned_zeros((self.threads, n if model.grid else 1), np.int64)
+        self.found = aligned_zeros((self.threads, n + 1 if model.grid else 1), np.int64)
+        self.near = aligned_zeros((self.threads, 2 * NEAR_BUFFER), np.int64)
 
     def _point_control(self, n: int, blocks: int, supers: int) -> None:
         control, compiled = self.control[0], self.compiled
@@ -107,6 +109,7 @@ class Memory:
             workers[name] = getattr(self, name).ctypes.data
         workers["action_event"] = self.action_events.ctypes.data + np.arange(self.threads) * self.event.itemsize
         workers["found"] = self.found.ctypes.data + np.arange(self.threads) * self.found.strides[0]
+        workers["near"] = self.near.ctypes.data + np.arange(self.threads) * self.near.strides[0]
         workers["n_entities"], workers["n_kinds"] = n, len(compiled.handlers)
         workers["lines"], workers["lookahead"] = self.lines, self.model.lookahead
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seer_env.runtime.grid import build_index, cells_of, nearest_image
-from seer_env.runtime.grid_queries import nearest_function, within_function
+from seer_env.runtime.grid_queries import NEAR_BUFFER, nearest_function, within_function
 from seer_env.runtime.rng import Stream
 
 
@@ -57,10 +57,11 @@ class BoundarySim:
         )
 
     def nearest(self, k: int, radius: float) -> tuple[int, tuple[int, ...]]:
-        return self._query(nearest_function(len(self._engine.model.grid.fields), k), radius)
+        scratch = np.empty(NEAR_BUFFER), np.empty(NEAR_BUFFER, np.int64)
+        return self._query(nearest_function(len(self._engine.model.grid.fields), k), radius, *scratch)
 
     def within(self, radius: float) -> np.ndarray:
-        found = np.empty(self.n_entities, np.int64)
+        found = np.empty(self.n_entities + 1, np.int64)
         count = self._query(within_function(len(self._engine.model.grid.fields)), radius, found)
         return found[:count]
 

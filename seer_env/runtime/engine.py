@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -57,6 +58,8 @@ class Engine(ABC):
 
     def __init__(self, model: EventModel, event_capacity: int | None = None):
         self.model = model
+        self._n_agents, self._info = model.n_agents, model.info
+        self._observation_size = model.observation_size
         self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
         self.stats = StepStats(0, 0, 0, 0.0, 0.0)
         self.outputs: Outputs = self.new_outputs()
@@ -124,14 +127,14 @@ class Engine(ABC):
         self._load(boundary.copy())
         self.outputs = outputs
 
-    def new_outputs(self) -> Outputs:
-        """Zeroed outputs, never shared with an earlier step's."""
-        agents, info = self.model.n_agents, self.model.info
+    def new_outputs(self, make: Callable = np.zeros) -> Outputs:
+        """Outputs that are never shared with an earlier step's, zeroed or made by `make`."""
+        agents, info = self._n_agents, self._info
         return Outputs(
-            np.zeros((agents, self.model.observation_size), np.float32),
-            np.zeros(agents, np.float64),
-            np.zeros(agents, bool),
-            None if info is None else np.zeros(agents, info),
+            make((agents, self._observation_size), np.float32),
+            make(agents, np.float64),
+            make(agents, np.bool_),
+            None if info is None else make(agents, info),
         )
 
     def digest(self) -> str:

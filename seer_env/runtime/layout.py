@@ -178,6 +178,8 @@ CONTROL = np.dtype(
         ("busy_before", "i8"),
         ("deadline", "i8"),
         ("drained_at", "i8"),
+        ("ended_at", "i8"),
+        ("events", "i8"),
         ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing
         ("action_cost", "f8"),
         ("output_cost", "f8"),

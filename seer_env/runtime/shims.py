@@ -18,7 +18,7 @@ from numba import carray, int64, njit, types
 from numba.core.ccallback import CFunc
 
 from seer_env.runtime import handlers as h
-from seer_env.runtime.atomics import pointer
+from seer_env.runtime.atomics import pointer, prefetch
 from seer_env.runtime.compile import OPTIONS, c_function, package_fingerprint
 from seer_env.runtime.fingerprint import Unfingerprintable, fingerprint, reached_globals
 from seer_env.runtime.grid import clamped_cell
@@ -71,22 +71,32 @@ def observe(first, last, address):
     control = control_at(worker.control)
     n = control.n_agents
     states = carray(pointer(control.state), (control.n_entities,), ENTITY)
-    observations = carray(pointer(control.observations), (n, SIZE), float32)
+    observations = carray(pointer(control.observations), (n * SIZE,), float32)
     rewards = carray(pointer(control.rewards), (n,), float64)
     terminated = carray(pointer(control.terminated), (n,), uint8)
     infos = carray(pointer(control.info), (n,), INFO)
+    info_words = carray(pointer(control.info), (n, INFO_BYTES), uint8)
     live = carray(pointer(control.live), (n,), uint8)
     order = carray(pointer(control.order), (control.n_entities,), int32_)
     sim = sim_at(address)
     worker.now, worker.seq, worker.kind = control.clock, int64(0), int64(-1)
     for q in range(first, last):
+        if RANKED and q + ROWS_AHEAD < last:
+            ahead = order[q + ROWS_AHEAD]
+            if ahead < n:
+                prefetch(observations, ahead * SIZE)
+                prefetch(states, int64(ahead))
         agent = int64(order[q]) if RANKED else q
-        if agent >= n or live[agent] == 0:
+        if agent >= n:
+            continue
+        row, info_words[agent, :], rewards[agent], terminated[agent] = observations[agent * SIZE : (agent + 1) * SIZE], 0, 0.0, 0
+        row[:] = 0.0
+        if live[agent] == 0:
             continue
         worker.me, worker.stopped = agent, 0
         me, info = states[agent], infos[agent]
         try:
-            write_observation(me, observations[agent], info, sim)
+            write_observation(me, row, info, sim)
             rewards[agent] = reward(me, info, sim)
             terminated[agent] = bool(is_terminated(me, info, sim))
         except Exception:
@@ -230,6 +240,7 @@ def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledM
             "observe",
             sim_at=h.sim_constructor(replace(spec, outputs=True)),
             SIZE=spec.observation_size,
+            INFO_BYTES=spec.info.itemsize if model.info is not None else 0,
             RANKED=model.grid is not None,
             write_observation=jitted.of(model.observe),
             reward=jitted.of(model.reward),
@@ -260,6 +271,8 @@ def _scope(spec: h.SimSpec) -> dict[str, Any]:
         "index_at": h.index_at,
         "clamped_cell": h.kernel(clamped_cell),
         "record_breach": record_breach,
+        "prefetch": prefetch,
+        "ROWS_AHEAD": 8,
         "EXCEPTION": EXCEPTION,
         "FIRST_SEQ": 1 << MICRO_SHIFT,
         "sim_at": h.sim_constructor(spec),

@@ -308,6 +308,8 @@ def finish(control, status):
     """End the step."""
     control.status = status
     control.stage = AT_END
+    control.events, _ = totals(control)
+    control.ended_at = clock_ns()
     publish(control, STOP, int64(0), int64(1))
 
 

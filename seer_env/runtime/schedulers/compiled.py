@@ -54,7 +54,7 @@ class CompiledEngine(Engine):
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         start = time.perf_counter()
         self._keep_checkpoint()
-        outputs = self.new_outputs()
+        outputs = self.new_outputs(np.empty)  # the output phase writes every row
         actions, live = np.ascontiguousarray(actions, np.float64), np.ascontiguousarray(live, bool)
         try:
             self._run(actions, live, outputs)
@@ -148,17 +148,17 @@ class CompiledEngine(Engine):
         )
 
     def _record_stats(self, start: float) -> None:
-        words, memory = self._words, self._memory
-        end_ns, end = self._now(), time.perf_counter()
-        outputs_s = min((end_ns - int(words[_WORD["drained_at"]])) * 1e-9, end - start)
+        words = self._words
+        elapsed = time.perf_counter() - start
+        outputs_s = min((words[_WORD["ended_at"]] - words[_WORD["drained_at"]]) * 1e-9, elapsed)
         self.stats = StepStats(
-            int(memory.workers["events"][: words[_WORD["threads"]]].sum()),
+            int(words[_WORD["events"]]),
             int(words[_WORD["rounds"]]),
             int(words[_WORD["shared_rounds"]]),
-            end - start - outputs_s,
-            outputs_s,
+            elapsed - float(outputs_s),
+            float(outputs_s),
         )
-        self._stepping_s += end - start
+        self._stepping_s += elapsed
 
     # -- checkpoints -------------------------------------------------------------------------------
 

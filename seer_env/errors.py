@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BoundaryFileError",
-    "ContractBreach",
-    "ModelError",
-    "NondeterminismError",
-    "SeerError",
-]
+__all__ = ["BoundaryFileError", "ContractBreach", "ModelError", "NondeterminismError", "SeerError"]
 
 
 class SeerError(Exception):
@@ -29,15 +23,7 @@ class ContractBreach(SeerError, RuntimeError):
         kind: name of that event's kind.
     """
 
-    RULES = (
-        "lookahead",
-        "timestamp",
-        "target",
-        "kind",
-        "capacity",
-        "cascade",
-        "emissions",
-    )
+    RULES = ("lookahead", "timestamp", "target", "kind", "capacity", "cascade", "emissions")
 
     def __init__(self, message: str, *, rule: str, entity: int, time: float, kind: str):
         super().__init__(message)

@@ -54,7 +54,6 @@ from seer_env.errors import ModelError
 __all__ = ["EventModel", "Grid", "Schedule", "handles", "output"]
 
 
-
 def handles(kind: IntEnum) -> Callable[[Callable], staticmethod]:
     """Mark a function `(me, event, sim)` of an `EventModel` as the handler of one kind of event."""
 
@@ -177,16 +176,16 @@ class EventModel:
         raise ModelError(f"{type(self).__name__} must define reset(self, state, schedule, rng)")
 
     @output
-    def observe(me, obs, info, sim):  # noqa: N805 - a plain function: `me` is the agent's row
+    def observe(me, obs, info, sim):
         """Write one agent's observation into `obs` (float32 `[D]`, zeros) and its `info` record."""
 
     @output
-    def reward(me, info, sim):  # noqa: N805 - as observe
+    def reward(me, info, sim):
         """One agent's reward for the step; called after `observe` with the same `info`."""
         return 0.0
 
     @output
-    def terminated(me, info, sim):  # noqa: N805 - as observe
+    def terminated(me, info, sim):
         """Whether the agent's episode ended in this step."""
         return False
 
@@ -195,7 +194,7 @@ class EventModel:
     @property
     def action_size(self) -> int:
         """Numbers in one agent's action."""
-        return 1 if isinstance(self.action_space, spaces.Discrete) else self.action_space.shape[0]
+        return 1 if isinstance(self.action_space, spaces.Discrete) else (self.action_space.shape or (1,))[0]
 
     @property
     def observation_size(self) -> int:
@@ -210,7 +209,8 @@ class EventModel:
     @property
     def public_dtype(self) -> np.dtype:
         """Packed dtype of what `sim.view` shows."""
-        return np.dtype([(f, self.entity.fields[f][0]) for f in self.public])
+        fields: Mapping = self.entity.fields or {}
+        return np.dtype([(f, fields[f][0]) for f in self.public])
 
     def validate(self) -> None:
         """Check the declaration; raises `ModelError` naming the attribute, the value and the fix."""

@@ -64,7 +64,9 @@ def _check_kinds(model: EventModel) -> None:
     unknown = [k for k in model.handlers if k not in values]
     _require(not unknown, f"{owner}: handlers of kinds that {kinds.__name__} lacks: {unknown}")
     if model.action_kind is not None:
-        _require(int(model.action_kind) in values, f"action_kind {model.action_kind!r} is not a {kinds.__name__}")
+        _require(
+            int(model.action_kind) in values, f"action_kind {model.action_kind!r} is not a {kinds.__name__}"
+        )
 
 
 def _check_fields(dtype: np.dtype, what: str, subarrays: bool = True) -> None:
@@ -72,7 +74,7 @@ def _check_fields(dtype: np.dtype, what: str, subarrays: bool = True) -> None:
         isinstance(dtype, np.dtype) and dtype.fields is not None,
         f"{what} must be a structured numpy dtype, got {dtype!r}",
     )
-    for name, field in dtype.fields.items():
+    for name, field in (dtype.fields or {}).items():
         base, shape = field[0].subdtype or (field[0], ())
         _require(
             base.str[1:] in STATE_SCALARS and base.isnative,

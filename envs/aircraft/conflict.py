@@ -102,9 +102,7 @@ def predicted(me, own, report, params, tables):
             c, d = math.cos(angle), math.sin(angle)
             ovx, ovy = c * ovx - d * ovy, d * ovx + c * ovy
         ovz = levelling(report[6], report[9] - oz, step)
-        t_in, closeness = segment(
-            ox - x, oy - y, oz - z, ovx - vx, ovy - vy, ovz - vz, step, radius, height
-        )
+        t_in, closeness = segment(ox - x, oy - y, oz - z, ovx - vx, ovy - vy, ovz - vz, step, radius, height)
         if t_in < INFINITY:
             first = min(first, s * step + t_in)
         ratio = min(ratio, closeness)

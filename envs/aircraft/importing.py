@@ -27,11 +27,7 @@ FEET = 0.3048
 
 
 def import_tracks(
-    path: str | PathLike,
-    out: str | PathLike,
-    *,
-    altitude_unit: str = "m",
-    rules: Rules = DEFAULT,
+    path: str | PathLike, out: str | PathLike, *, altitude_unit: str = "m", rules: Rules = DEFAULT
 ) -> int:
     """Turn position reports into a routes file for `aircraft_v0` (`routes="FILE"`).
 

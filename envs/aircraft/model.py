@@ -267,5 +267,3 @@ def _check(positive: dict[str, float], given: dict[str, float], known: dict[str,
             raise ModelError(f"{name} must be finite and not negative, got {value!r}")
     if not 0 < values["min_speed"] < values["max_speed"]:
         raise ModelError(f"min_speed={values['min_speed']} must be above 0 and below max_speed")
-
-

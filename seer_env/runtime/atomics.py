@@ -31,7 +31,9 @@ def load(typingctx, array, index):
     """`array[index]`, acquiring."""
 
     def codegen(context, builder, sig, args):
-        return builder.load_atomic(_element(context, builder, sig, args), "acquire", array.dtype.bitwidth // 8)
+        return builder.load_atomic(
+            _element(context, builder, sig, args), "acquire", array.dtype.bitwidth // 8
+        )
 
     return array.dtype(array, types.intp), codegen
 
@@ -86,29 +88,23 @@ def pointer(typingctx, address):
     return types.voidptr(types.int64), codegen
 
 
-def _call(n_arguments: int, doc: str):
-    signature = types.void(*[types.int64] * (n_arguments + 1))
-    function_type = ir.FunctionType(VOID, [I64] * n_arguments)
-
-    def codegen(context, builder, sig, args):
-        builder.call(builder.inttoptr(args[0], function_type.as_pointer()), list(args[1:]))
-        return context.get_dummy_value()
-
-    if n_arguments == 2:
-
-        def typer(typingctx, address, a, b):
-            return signature, codegen
-    else:
-
-        def typer(typingctx, address, a, b, c):
-            return signature, codegen
-
-    typer.__doc__ = doc
-    return intrinsic(typer)
+def _call_address(context, builder, sig, args):
+    """Call the C function at `args[0]` with the other arguments, all int64."""
+    function_type = ir.FunctionType(VOID, [I64] * (len(args) - 1))
+    builder.call(builder.inttoptr(args[0], function_type.as_pointer()), list(args[1:]))
+    return context.get_dummy_value()
 
 
-call2 = _call(2, "Call the C function at `address` with two int64.")
-call3 = _call(3, "Call the C function at `address` with three int64.")
+@intrinsic
+def call2(typingctx, address, a, b):
+    """Call the C function at `address` with two int64."""
+    return types.void(*[types.int64] * 3), _call_address
+
+
+@intrinsic
+def call3(typingctx, address, a, b, c):
+    """Call the C function at `address` with three int64."""
+    return types.void(*[types.int64] * 4), _call_address
 
 
 @intrinsic
@@ -178,7 +174,9 @@ def _smallest(builder, values):
 
 
 def _splat(builder, value):
-    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, FANOUT), ir.Undefined), value, I32(0))
+    first = builder.insert_element(
+        ir.Constant(ir.VectorType(value.type, FANOUT), ir.Undefined), value, I32(0)
+    )
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(I32, FANOUT), [0] * FANOUT))
 
 

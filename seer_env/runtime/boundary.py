@@ -44,7 +44,7 @@ class Boundary:
         if self.steps != other.steps:
             return f"steps: {self.steps} against {other.steps}"
         for i in np.flatnonzero(_rows_differ(self.state, other.state))[:1]:
-            for field in self.state.dtype.names:
+            for field in self.state.dtype.names or ():
                 a, b = self.state[field][i], other.state[field][i]
                 if np.asarray(a).tobytes() != np.asarray(b).tobytes():
                     return f"entity {i}, field {field!r}: {a!r} against {b!r}"

@@ -9,8 +9,16 @@ RULES = ContractBreach.RULES
 
 
 def breach(
-    model, rule: str, entity: int, time: float, kind: int, *,
-    target: int = -1, delay: float = 0.0, emitted_kind: int = 0, limit: int = 0,
+    model,
+    rule: str,
+    entity: int,
+    time: float,
+    kind: int,
+    *,
+    target: int = -1,
+    delay: float = 0.0,
+    emitted_kind: int = 0,
+    limit: int = 0,
 ) -> ContractBreach:
     """The exception for a breach of `rule` by `entity`, while it executed `kind` at `time`.
 
@@ -26,11 +34,13 @@ def breach(
         "timestamp": f"{where}, {emission}: a delay must be a number >= 0 and the time finite.",
         "target": f"{where}, {emission}: targets are 0..{model.n_entities - 1}.",
         "kind": f"{where}, {emission}: kinds are {kinds}.",
-        "capacity": f"{where}: more than event_capacity={limit} events pending, or executed in one step. "
+        "capacity": f"{where}, {emission}: more than event_capacity={limit} events emitted in one step. "
         "If the model does not emit without end, raise event_capacity.",
         "cascade": f"{where}, {emission}: more than {MAX_MICRO} zero-delay events in a chain at one "
         "timestamp. Give the cycle a positive delay.",
         "emissions": f"{where}, {emission}: an entity may emit {MAX_EMISSIONS - 1} events in an episode. "
         "Reset more often.",
     }[rule]
-    return ContractBreach(f"{text} The step was rolled back.", rule=rule, entity=entity, time=time, kind=parent)
+    return ContractBreach(
+        f"{text} The step was rolled back.", rule=rule, entity=entity, time=time, kind=parent
+    )

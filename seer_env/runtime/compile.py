@@ -12,6 +12,7 @@ import os
 import sys
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numba
 from numba.core.caching import Cache, CompileResultCacheImpl, _CacheLocator
@@ -80,7 +81,7 @@ def c_function(function, signature, stamp: str | None) -> CFunc:
 
     Without a stamp (something it reaches cannot be fingerprinted) it is compiled each time.
     """
-    compiled = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS))
+    compiled: Any = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS))
     if stamp is not None:
         compiled._cache = _cache_for(function, stamp)
     compiled.compile()

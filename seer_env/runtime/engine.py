@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from seer_env.runtime.boundary import Boundary
-from seer_env.runtime.layout import FIRST_PAYLOAD, pack_seq, pending_dtype
+from seer_env.runtime.layout import EMITTER_SHIFT, FIRST_PAYLOAD, pending_dtype
 from seer_env.runtime.rng import streams
 
 if TYPE_CHECKING:
@@ -50,11 +50,12 @@ class Engine(ABC):
 
     Args:
         model: a validated model.
-        event_capacity: the most events that may be pending, and that one step may execute.
+        event_capacity: the most events that one step may emit; a guard against emission without end.
     """
 
     scheduler: str
     threads: int = 1
+    _steps: int = 0
 
     def __init__(self, model: EventModel, event_capacity: int | None = None):
         self.model = model
@@ -146,8 +147,16 @@ class Engine(ABC):
                 digest.update(array.tobytes())
         return digest.hexdigest()
 
+    @abstractmethod
     def close(self) -> None:
         """Release what the engine holds; it cannot step afterwards."""
+
+
+def empty_boundary(model: EventModel) -> Boundary:
+    """A boundary without events and with rows of zeros: what an engine holds before its first reset."""
+    n, counters = model.n_entities, np.zeros(model.n_entities, np.uint64)
+    pending = np.zeros(0, pending_dtype(model.payload_words))
+    return Boundary(0, np.zeros(n, model.entity), np.zeros(n, np.int64), counters, counters.copy(), pending)
 
 
 def initial_boundary(model: EventModel, seed: int) -> Boundary:
@@ -176,7 +185,9 @@ class InitialEvents:
         for name, column in zip(("target", "time", "kind"), columns):
             block[name] = column.ravel()
         if len(payload) > max(self._model.payload, FIRST_PAYLOAD):
-            raise ModelError(f"schedule: {len(payload)} payload words, but model.payload is {self._model.payload}")
+            raise ModelError(
+                f"schedule: {len(payload)} payload words, but model.payload is {self._model.payload}"
+            )
         for word, column in enumerate(columns[3:]):
             block["payload"][:, word] = column.ravel()
         for name, good in (
@@ -197,7 +208,7 @@ class InitialEvents:
         first = np.cumsum(emitted) - emitted
         counter = np.empty(len(events), np.int64)
         counter[by_target] = np.arange(len(events)) - first[events["target"][by_target]]
-        events["seq"] = pack_seq(0, events["target"].astype(np.int64), counter)
+        events["seq"] = (events["target"].astype(np.int64) << EMITTER_SHIFT) | counter
         return events[np.lexsort((events["seq"], events["time"]))], emitted
 
 

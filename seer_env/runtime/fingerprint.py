@@ -94,7 +94,7 @@ class _Walk:
     def _callable(self, item) -> None:
         item = getattr(item, "py_func", item)  # a numba dispatcher
         module = (getattr(item, "__module__", None) or "").split(".")[0]
-        if isinstance(item, types.BuiltinFunctionType) or isinstance(item, np.ufunc) or module in _TRUSTED:
+        if isinstance(item, (types.BuiltinFunctionType, np.ufunc)) or module in _TRUSTED:
             self.text("named", module, _TRUSTED.get(module, ""), getattr(item, "__qualname__", repr(item)))
         elif isinstance(item, types.FunctionType):
             self._function(item)

@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 from textwrap import dedent, indent
+from typing import Any
 
 import numpy as np
 
@@ -171,7 +172,7 @@ def _rows_and_runs(dimensions: int, visit: str) -> str:
 
 def _function(name: str, arguments: str, body: str) -> Callable:
     source = f"def {name}({arguments}):\n{indent(dedent(body), '    ')}"
-    scope = {
+    scope: dict[str, Any] = {
         "choose": choose,
         "clamped_cell": clamped_cell,
         "nearest_image": nearest_image,

@@ -66,6 +66,7 @@ LEQ = np.dtype(
 )
 assert LEQ.itemsize == CACHE_LINE
 
+
 #: An event as it is stored outside the engine: boundaries, files, digests.
 def pending_dtype(payload: int) -> np.dtype:
     """Dtype of one pending event in a `Boundary`, in key order."""
@@ -112,7 +113,9 @@ OUTBOX = 16
 WORKER = np.dtype(
     [
         *_addresses("pool", "leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"),
-        *_addresses("action_event", "found", "near", "n_entities", "n_kinds", "lines", "slots", "emission_limit"),
+        *_addresses(
+            "action_event", "found", "near", "n_entities", "n_kinds", "lines", "slots", "emission_limit"
+        ),
         ("lookahead", "f8"),
         ("direct", "i8"),  # 1: no other worker runs, emissions go straight into the target's heap
         ("notify", "i8"),  # 1: the executor does not recompute its entity's next time afterwards

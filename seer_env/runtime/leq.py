@@ -29,7 +29,18 @@ from seer_env.runtime.layout import (
 )
 
 HEADER = event_dtype(0)
-RULES = ("", "lookahead", "timestamp", "target", "kind", "capacity", "cascade", "emissions", "slots", "exception")
+RULES = (
+    "",
+    "lookahead",
+    "timestamp",
+    "target",
+    "kind",
+    "capacity",
+    "cascade",
+    "emissions",
+    "slots",
+    "exception",
+)
 LOOKAHEAD, TIMESTAMP, TARGET, BAD_KIND, CAPACITY, CASCADE, EMISSIONS, SLOTS, EXCEPTION = range(1, 10)
 
 kernel = njit(nogil=True, error_model="numpy")

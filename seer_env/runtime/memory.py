@@ -82,7 +82,9 @@ class Memory:
         dimensions = len(model.grid.fields) if model.grid else 0
         self.starts = aligned_zeros(n_cells + 1, np.int64)
         self.order, self.rank = aligned_zeros(ranked, np.int32), aligned_zeros(ranked, np.int32)
-        self.x, self.y, self.z = (aligned_zeros(ranked if d < dimensions else 1, np.float64) for d in range(3))
+        self.x, self.y, self.z = (
+            aligned_zeros(ranked if d < dimensions else 1, np.float64) for d in range(3)
+        )
         self.cell = aligned_zeros(ranked, np.int32)
         self.histogram = aligned_zeros((self.parts, n_cells), np.int32)
         self.found = aligned_zeros((self.threads, n + 1 if model.grid else 1), np.int64)
@@ -90,7 +92,31 @@ class Memory:
 
     def _point_control(self, n: int, blocks: int, supers: int) -> None:
         control, compiled = self.control[0], self.compiled
-        for name in ["state", "leq", "next_time", "block_min", "super_min", "dirty", "touched", "blocks", "ready", "sync", "workers", "handlers", "params", "tables", "public", "starts", "order", "rank", "x", "y", "z", "cell", "histogram"]:
+        for name in [
+            "state",
+            "leq",
+            "next_time",
+            "block_min",
+            "super_min",
+            "dirty",
+            "touched",
+            "blocks",
+            "ready",
+            "sync",
+            "workers",
+            "handlers",
+            "params",
+            "tables",
+            "public",
+            "starts",
+            "order",
+            "rank",
+            "x",
+            "y",
+            "z",
+            "cell",
+            "histogram",
+        ]:
             control[name] = getattr(self, name).ctypes.data
         control["state_stride"] = self.state.itemsize
         control["n_entities"], control["n_agents"] = n, self.model.n_agents
@@ -107,7 +133,9 @@ class Memory:
         workers = self.workers
         for name in ["leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"]:
             workers[name] = getattr(self, name).ctypes.data
-        workers["action_event"] = self.action_events.ctypes.data + np.arange(self.threads) * self.event.itemsize
+        workers["action_event"] = (
+            self.action_events.ctypes.data + np.arange(self.threads) * self.event.itemsize
+        )
         workers["found"] = self.found.ctypes.data + np.arange(self.threads) * self.found.strides[0]
         workers["near"] = self.near.ctypes.data + np.arange(self.threads) * self.near.strides[0]
         workers["n_entities"], workers["n_kinds"] = n, len(compiled.handlers)
@@ -196,15 +224,16 @@ class Checkpoint:
     def __init__(self, memory: Memory, steps: int, earlier: Checkpoint | None):
         start = time.perf_counter()
         self.steps = steps
-        self._arrays = {}
+        self._arrays: dict[str, np.ndarray] = {}
         for name in self.ARRAYS:
             source = getattr(memory, name)
             target = earlier._arrays[name] if earlier else np.empty_like(source)
             np.copyto(target, source)
             self._arrays[name] = target
         used = min(int(memory.sync[BUMP]), len(memory.pool))
-        reusable = earlier is not None and len(earlier._pool) >= used
-        self._pool = earlier._pool if earlier is not None and reusable else np.empty(used, HEADER)
+        self._pool: np.ndarray = np.empty(0, HEADER) if earlier is None else earlier._pool
+        if len(self._pool) < used:
+            self._pool = np.empty(used, HEADER)
         self._used = used
         self._pool[:used] = memory.pool[:used]
         self._workers = {name: memory.workers[name].copy() for name in self.WORKER}

@@ -89,7 +89,8 @@ def observe(first, last, address):
         agent = int64(order[q]) if RANKED else q
         if agent >= n:
             continue
-        row, info_words[agent, :], rewards[agent], terminated[agent] = observations[agent * SIZE : (agent + 1) * SIZE], 0, 0.0, 0
+        row = observations[agent * SIZE : (agent + 1) * SIZE]
+        info_words[agent, :], rewards[agent], terminated[agent] = 0, 0.0, 0
         row[:] = 0.0
         if live[agent] == 0:
             continue
@@ -162,7 +163,7 @@ class CompiledModel:
     @property
     def compilations(self) -> int:
         """How many of the functions were compiled rather than found in the cache."""
-        return sum(f._cache_hits == 0 for f in self.functions)
+        return sum(f.cache_hits == 0 for f in self.functions)
 
 
 _COMPILED: OrderedDict[str, CompiledModel] = OrderedDict()
@@ -226,7 +227,7 @@ def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledM
 
     def build(source: str, name: str, **extra) -> int:
         functions.append(_build(source, name, {**scope, **extra}, stamp))
-        return functions[-1].address
+        return int(functions[-1].address or 0)
 
     by_kind = {int(k): jitted.of(model.handlers[int(k)]) for k in model.Kind}
     addresses = tuple(build(HANDLER.format(kind=k), f"handler_{k}", handle=by_kind[k]) for k in by_kind)

@@ -71,7 +71,9 @@ def _futex(builder, word, operation, value, timeout):
 def _sleep(builder, milliseconds):
     """Yield, and sleep on top of it if `milliseconds` is positive."""
     windows = sys.platform == "win32"
-    yield_name, sleep_name, scale = ("SwitchToThread", "Sleep", 1) if windows else ("sched_yield", "usleep", 1000)
+    yield_name, sleep_name, scale = (
+        ("SwitchToThread", "Sleep", 1) if windows else ("sched_yield", "usleep", 1000)
+    )
     yielding = cgutils.get_or_insert_function(builder.module, ir.FunctionType(I32, []), yield_name)
     builder.call(yielding, [])
     with builder.if_then(builder.icmp_signed(">", milliseconds, I64(0))):

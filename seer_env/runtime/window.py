@@ -14,6 +14,7 @@ from seer_env.runtime.atomics import FANOUT, load, lowest_bit, mask_below, minim
 from seer_env.runtime.layout import MICRO_SHIFT, SYNC_WORDS, UNBOUNDED, WORKER
 from seer_env.runtime.leq import HEADER, LEQ, drain_inbox, inlined, kernel
 
+
 @kernel
 def pool_of(control):
     """Event headers, `[slots]`."""

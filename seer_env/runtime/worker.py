@@ -11,7 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, int64
 
-from seer_env.runtime.atomics import FANOUT, add, minimum_with, call3, compare_and_swap, exchange, load, pointer, prefetch, store
+from seer_env.runtime.atomics import (
+    FANOUT,
+    add,
+    call3,
+    compare_and_swap,
+    exchange,
+    load,
+    minimum_with,
+    pointer,
+    prefetch,
+    store,
+)
 from seer_env.runtime.layout import (
     BUMP,
     CLAIM,
@@ -60,7 +71,9 @@ from seer_env.runtime.window import (
 #: Kinds of phase. STOP has no items: it ends the call.
 ACT, SETTLE, EXECUTE, COUNT_CELLS, PUBLISH, OBSERVE, RESUME, STOP = range(1, 9)
 #: What the transition does next.
-AT_ACTIONS, AT_SETTLE, AT_SETTLED, AT_WINDOW, AT_EXECUTED, AT_BOUNDARY, AT_COUNTED, AT_OUTPUTS, AT_END = range(9)
+AT_ACTIONS, AT_SETTLE, AT_SETTLED, AT_WINDOW, AT_EXECUTED, AT_BOUNDARY, AT_COUNTED, AT_OUTPUTS, AT_END = (
+    range(9)
+)
 #: Why a call returned.
 RUNNING, FINISHED, BREACHED = 0, 1, 2
 
@@ -320,7 +333,8 @@ def transition(control, worker, worker_address):
         stage = control.stage
         if stage == AT_ACTIONS:
             control.stage = AT_SETTLE
-            if control.act != 0 and offer(control, worker, worker_address, ACT, control.n_agents, control.action_cost
+            if control.act != 0 and offer(
+                control, worker, worker_address, ACT, control.n_agents, control.action_cost
             ):
                 return
         elif stage == AT_SETTLE:
@@ -349,20 +363,31 @@ def transition(control, worker, worker_address):
             control.drained_at = clock_ns()
             control.clock = control.end
             control.stage = AT_COUNTED
-            if control.count_cells != 0 and offer(control, worker, worker_address, COUNT_CELLS, control.parts, 4.0 * control.n_entities / control.parts
+            if control.count_cells != 0 and offer(
+                control,
+                worker,
+                worker_address,
+                COUNT_CELLS,
+                control.parts,
+                4.0 * control.n_entities / control.parts,
             ):
                 return
         elif stage == AT_COUNTED:
             if control.count_cells != 0:
                 sum_histograms(control)
             control.stage = AT_OUTPUTS
-            if control.publish != 0 and offer(control, worker, worker_address, PUBLISH, control.parts, 8.0 * control.n_entities / control.parts
+            if control.publish != 0 and offer(
+                control,
+                worker,
+                worker_address,
+                PUBLISH,
+                control.parts,
+                8.0 * control.n_entities / control.parts,
             ):
                 return
         elif stage == AT_OUTPUTS:
             control.stage = AT_END
-            if offer(control, worker, worker_address, OBSERVE, output_rows(control), control.output_cost
-            ):
+            if offer(control, worker, worker_address, OBSERVE, output_rows(control), control.output_cost):
                 return
         else:
             finish(control, BREACHED if stopped_by_breach(control) else FINISHED)
@@ -474,4 +499,3 @@ def worker_main(index, control_address):
         store(sync_of(control), PHASE, int64(0))
         publish(control, RESUME, int64(1), int64(1))
     work(control, workers_of(control)[me], worker_address)
-

@@ -10,11 +10,12 @@ from seer_env.errors import SeerError
 from seer_env.runtime import worker as phases
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Engine, Outputs, StepStats
+from seer_env.runtime.engine import Engine, Outputs, StepStats, empty_boundary
 from seer_env.runtime.entry import engine, pool_available, run_pool
 from seer_env.runtime.layout import CONTROL, PAUSED
 from seer_env.runtime.leq import RULES
 from seer_env.runtime.memory import Checkpoint, Memory
+from seer_env.runtime.schedulers.python import PythonEngine
 from seer_env.runtime.shims import compile_model
 
 #: A compiled call returns to Python this often, so that signals are served.
@@ -44,10 +45,10 @@ class CompiledEngine(Engine):
         self._control = self._memory.control.ctypes.data
         self._memory.control["emission_limit"] = self.event_capacity
         self._memory.workers["emission_limit"] = self.event_capacity
-        self._steps, self._checkpoint, self._log = 0, None, []
+        self._checkpoint: Checkpoint | None = None
+        self._log: list[tuple[np.ndarray, np.ndarray]] = []
         self._stepping_s = 0.0
-        n = model.n_entities
-        self._load(Boundary(0, np.zeros(n, model.entity), *np.zeros((3, n), np.int64), self._memory.pending()))
+        self._load(empty_boundary(model))
 
     # -- a step ------------------------------------------------------------------------------------
 
@@ -56,14 +57,16 @@ class CompiledEngine(Engine):
         self._keep_checkpoint()
         outputs = self.new_outputs(np.empty)  # the output phase writes every row
         actions, live = np.ascontiguousarray(actions, np.float64), np.ascontiguousarray(live, bool)
+        steps, logged, shown = self._steps, len(self._log), self.outputs
         try:
             self._run(actions, live, outputs)
-        except BaseException:  # KeyboardInterrupt too: a step is atomic
+            self._log.append((actions, live))
+            self._steps, self.outputs = steps + 1, outputs
+        except BaseException:  # KeyboardInterrupt too, wherever it strikes: a step is atomic
+            self._steps, self.outputs = steps, shown
+            del self._log[logged:]
             self._roll_back()
             raise
-        self._steps += 1
-        self.outputs = outputs
-        self._log.append((actions, live))
         self._record_stats(start)
         return outputs
 
@@ -75,8 +78,7 @@ class CompiledEngine(Engine):
                 return
             if rule != "slots":
                 raise self._breach(rule, details, actions, live)
-            slots = 2 * self._memory.slots
-            self._roll_back(slots)
+            self._roll_back(slots=2 * self._memory.slots)
 
     def _call(self, stage: int, actions, live, outputs: Outputs, threads: int = 0) -> tuple[str, np.void]:
         """Run the engine from `stage` to the end of the step; returns the broken rule, or ''."""
@@ -135,16 +137,17 @@ class CompiledEngine(Engine):
         )
 
     def _exception(self, details: np.void, actions, live) -> SeerError:
-        from seer_env.runtime.schedulers.python import PythonEngine
-
-        entity, when = int(details["breach_entity"]), float(details["breach_time"])
+        failure = self._only_compiled(details)
         self._roll_back()
         oracle = PythonEngine(self.model, self.event_capacity)
         oracle.restore(self.capture(), self.outputs)
         oracle.step(actions, live)  # raises what the handler raises, with its own traceback
+        return failure
+
+    def _only_compiled(self, details: np.void) -> SeerError:
         return SeerError(
-            f"a function of {self.model!r} raised an exception for entity {entity} at t={when!r} when "
-            "compiled, but not under scheduler='python'. The step was rolled back."
+            f"a function of {self.model!r} raised an exception for entity {int(details['breach_entity'])} at "
+            f"t={float(details['breach_time'])!r} when compiled, but not under scheduler='python'."
         )
 
     def _record_stats(self, start: float) -> None:
@@ -166,9 +169,12 @@ class CompiledEngine(Engine):
         """Take a checkpoint if stepping since the last one outweighs its cost."""
         if self._checkpoint is not None and self._stepping_s < CHECKPOINT_SHARE * self._checkpoint.cost_s:
             return
-        self._checkpoint = Checkpoint(self._memory, self._steps, self._checkpoint)
+        # An interrupt may strike while the buffers are overwritten: then there is no checkpoint.
+        earlier, self._checkpoint = self._checkpoint, None
+        checkpoint = Checkpoint(self._memory, self._steps, earlier)
         self._log.clear()
         self._stepping_s = 0.0
+        self._checkpoint = checkpoint
 
     def _roll_back(self, slots: int = 0) -> None:
         """Return to the last boundary: restore the checkpoint and replay the steps since."""
@@ -211,9 +217,15 @@ class CompiledEngine(Engine):
     # -- boundaries ----------------------------------------------------------------------------------
 
     def capture(self) -> Boundary:
-        leq = self._memory.leq
-        columns = (leq[name].copy() for name in ("emitted", "stream", "gamma"))
-        return Boundary(self._steps, self._memory.state.copy(), *columns, self._memory.pending())
+        memory, leq = self._memory, self._memory.leq
+        return Boundary(
+            self._steps,
+            memory.state.copy(),
+            leq["emitted"].copy(),
+            leq["stream"].copy(),
+            leq["gamma"].copy(),
+            memory.pending(),
+        )
 
     def _load(self, boundary: Boundary) -> None:
         self._memory.load(boundary)
@@ -225,8 +237,15 @@ class CompiledEngine(Engine):
     def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
         actions = np.zeros((self.model.n_agents, self.model.action_size))
         rule, details = self._call(phases.AT_BOUNDARY, actions, live, outputs)
-        if rule:
-            raise SeerError(f"entity {int(details['breach_entity'])}: {rule} while observing the first boundary")
+        if rule:  # nothing is emitted here: a function of the model raised
+            oracle = PythonEngine(self.model, self.event_capacity)
+            oracle.restore(self.capture(), outputs)
+            oracle._observe(live, self.new_outputs())  # raises it with its own traceback
+            raise self._only_compiled(details)
+
+    def close(self) -> None:
+        del self._memory, self._words, self._floats
+        self._checkpoint = None
 
     @property
     def state(self) -> np.ndarray:

@@ -8,12 +8,11 @@ import time
 
 import numpy as np
 
-from seer_env.errors import ContractBreach
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Engine, Outputs, StepStats
+from seer_env.runtime.engine import Engine, Outputs, StepStats, empty_boundary
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO, pack_seq, pending_dtype, unpack_seq
-from seer_env.runtime.schedulers.python_sim import Event, HandlerSim, OutputSim
+from seer_env.runtime.schedulers.python_sim import BoundaryView, Event, HandlerSim, OutputSim
 
 
 class PythonEngine(Engine):
@@ -24,9 +23,7 @@ class PythonEngine(Engine):
     def __init__(self, model, event_capacity=None):
         super().__init__(model, event_capacity)
         self._dtype = pending_dtype(model.payload_words)
-        self._load(
-            Boundary(0, np.zeros(model.n_entities, model.entity), *_no_events(model, self._dtype))
-        )
+        self._load(empty_boundary(model))
 
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         start = time.perf_counter()
@@ -48,23 +45,16 @@ class PythonEngine(Engine):
 
     def _window(self, actions: np.ndarray, live: np.ndarray) -> int:
         now, end = self.clock, (self._steps + 1) * self.model.dt
-        executed = 0
+        executed = self._emissions = 0
         if self.model.action_kind is not None:
             for agent in np.flatnonzero(live):
                 payload = tuple(actions[agent].tolist())
                 self._execute(now, pack_seq(0, 0, 0), int(self.model.action_kind), int(agent), payload)
                 executed += 1
         while self._heap and self._heap[0][0] < end:
-            if executed >= self.event_capacity:
-                first = self._heap[0]
-                raise breach(self.model, "capacity", first[3], first[0], first[2], limit=self.event_capacity)
-            self._execute(*self._pop())
+            self._execute(*heapq.heappop(self._heap))
             executed += 1
         return executed
-
-    def _pop(self):
-        when, seq, kind, target, payload = heapq.heappop(self._heap)
-        return when, seq, kind, target, payload
 
     def _execute(self, when: float, seq: int, kind: int, target: int, payload: tuple) -> None:
         self._now, self._micro, self._kind, self._me = when, unpack_seq(seq)[0], kind, target
@@ -87,16 +77,24 @@ class PythonEngine(Engine):
             rule = "cascade"
         elif self._emitted[me] >= MAX_EMISSIONS - 1:
             rule = "emissions"
-        elif len(self._heap) >= self.event_capacity:
+        elif self._emissions >= self.event_capacity:
             rule = "capacity"
         if rule:
             raise breach(
-                self.model, rule, me, self._now, self._kind,
-                target=target, delay=delay, emitted_kind=kind, limit=self.event_capacity,
+                self.model,
+                rule,
+                me,
+                self._now,
+                self._kind,
+                target=target,
+                delay=delay,
+                emitted_kind=kind,
+                limit=self.event_capacity,
             )
         micro = self._micro + 1 if when == self._now else 0
         seq = pack_seq(micro, me, int(self._emitted[me]))
         self._emitted[me] += 1
+        self._emissions += 1
         words = self._dtype["payload"].shape[0]
         padded = tuple(float(p) for p in payload) + (0.0,) * (words - len(payload))
         heapq.heappush(self._heap, (when, seq, kind, target, padded))
@@ -106,8 +104,12 @@ class PythonEngine(Engine):
         for row, event in zip(pending, sorted(self._heap)):
             row["time"], row["seq"], row["kind"], row["target"], row["payload"] = event
         return Boundary(
-            self._steps, self._state.copy(), self._emitted.copy(),
-            self._stream.copy(), self._gamma.copy(), pending,
+            self._steps,
+            self._state.copy(),
+            self._emitted.copy(),
+            self._stream.copy(),
+            self._gamma.copy(),
+            pending,
         )
 
     def _load(self, boundary: Boundary) -> None:
@@ -124,8 +126,6 @@ class PythonEngine(Engine):
 
     def _publish(self) -> None:
         """Show the current boundary to `view` and the grid queries."""
-        from seer_env.runtime.schedulers.python_sim import BoundaryView
-
         self._view = BoundaryView(self.model, self._state)
 
     def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
@@ -139,16 +139,12 @@ class PythonEngine(Engine):
                 outputs.rewards[agent] = model.reward(me, info, sim)
                 outputs.terminated[agent] = model.terminated(me, info, sim)
 
+    def close(self) -> None:
+        self._heap.clear()
+        self._sims.clear()
+
     @property
     def state(self) -> np.ndarray:
         view = self._state.view()
         view.flags.writeable = False
         return view
-
-
-def _no_events(model, dtype):
-    zeros = np.zeros(model.n_entities, np.int64)
-    return zeros, zeros.astype(np.uint64), zeros.astype(np.uint64), np.zeros(0, dtype)
-
-
-__all__ = ["ContractBreach", "PythonEngine"]

@@ -68,8 +68,15 @@ class BoundarySim:
     def _query(self, function, radius, *extra):
         index, cells = self._engine._view.index, cells_of(self._engine.model.grid)
         return function(
-            cells, index.starts, index.order, index.x, index.y, index.z,
-            int(index.rank[self.me]), float(radius), *extra,
+            cells,
+            index.starts,
+            index.order,
+            index.x,
+            index.y,
+            index.z,
+            int(index.rank[self.me]),
+            float(radius),
+            *extra,
         )
 
 

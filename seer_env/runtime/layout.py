@@ -179,6 +179,8 @@ CONTROL = np.dtype(
         ("shared_rounds", "i8"),
         ("events_before", "i8"),
         ("busy_before", "i8"),
+        ("shared_kind", "i8"),  # the phase that was published last, until it has been learned from
+        ("shared_total", "i8"),
         ("deadline", "i8"),
         ("drained_at", "i8"),
         ("ended_at", "i8"),

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from seer_env.errors import SeerError
-from seer_env.runtime import worker as phases
+from seer_env.runtime import transition as stages
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.engine import Engine, Outputs, StepStats, empty_boundary
@@ -73,7 +73,7 @@ class CompiledEngine(Engine):
     def _run(self, actions: np.ndarray, live: np.ndarray, outputs: Outputs) -> None:
         """Run one window, with more event slots if they run out."""
         while True:
-            rule, details = self._call(phases.AT_ACTIONS, actions, live, outputs)
+            rule, details = self._call(stages.AT_ACTIONS, actions, live, outputs)
             if rule == "":
                 return
             if rule != "slots":
@@ -94,10 +94,10 @@ class CompiledEngine(Engine):
                 self._enter_alone(worker, 0, self._control)
             index = 0
             words[_WORD["alone"]] = 0
-            if words[_WORD["status"]] != phases.RUNNING:
+            if words[_WORD["status"]] != stages.RUNNING:
                 break
             memory.sync[PAUSED] = 0
-        if words[_WORD["status"]] == phases.FINISHED:
+        if words[_WORD["status"]] == stages.FINISHED:
             return "", memory.workers[0]
         workers = memory.workers[:threads]
         broken = workers[workers["rule"] != 0]
@@ -114,9 +114,9 @@ class CompiledEngine(Engine):
         words[_WORD["info"]] = 0 if outputs.info is None else _address(outputs.info)
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
         self._floats[_WORD["clock"]] = self._steps * model.dt
-        after = stage == phases.AT_ACTIONS
+        after = stage == stages.AT_ACTIONS
         self._floats[_WORD["end"]] = (self._steps + after) * model.dt
-        words[_WORD["stage"]], words[_WORD["status"]] = stage, phases.RUNNING
+        words[_WORD["stage"]], words[_WORD["status"]] = stage, stages.RUNNING
         words[_WORD["threads"]], words[_WORD["alone"]] = threads, threads > 1
         self._memory.sync[PAUSED] = 0
 
@@ -187,8 +187,8 @@ class CompiledEngine(Engine):
         self._steps = self._checkpoint.steps
         scratch = self.new_outputs()
         nobody = np.zeros(self.model.n_agents, bool)
-        calls = [(phases.AT_BOUNDARY, np.zeros((self.model.n_agents, self.model.action_size)), nobody)]
-        calls += [(phases.AT_ACTIONS, *entry) for entry in log]
+        calls = [(stages.AT_BOUNDARY, np.zeros((self.model.n_agents, self.model.action_size)), nobody)]
+        calls += [(stages.AT_ACTIONS, *entry) for entry in log]
         for stage, actions, live in calls:
             done = False
             while not done:
@@ -200,7 +200,7 @@ class CompiledEngine(Engine):
                     self._finish_call()
                     done, rule = True, ""
             assert rule == "", f"a step that succeeded met {rule!r} when replayed"
-            self._steps += stage == phases.AT_ACTIONS
+            self._steps += stage == stages.AT_ACTIONS
         assert self._steps == steps
         if interrupted is not None:
             raise interrupted
@@ -209,7 +209,7 @@ class CompiledEngine(Engine):
         """Run an interrupted call to its end on this thread."""
         words = self._words
         words[_WORD["alone"]] = 0
-        while words[_WORD["status"]] == phases.RUNNING:
+        while words[_WORD["status"]] == stages.RUNNING:
             self._memory.sync[PAUSED] = 0
             words[_WORD["deadline"]] = self._now() + SLICE_NS
             self._enter_alone(self._worker.address, 0, self._control)
@@ -236,7 +236,7 @@ class CompiledEngine(Engine):
 
     def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
         actions = np.zeros((self.model.n_agents, self.model.action_size))
-        rule, details = self._call(phases.AT_BOUNDARY, actions, live, outputs)
+        rule, details = self._call(stages.AT_BOUNDARY, actions, live, outputs)
         if rule:  # nothing is emitted here: a function of the model raised
             oracle = PythonEngine(self.model, self.event_capacity)
             oracle.restore(self.capture(), outputs)

@@ -1,0 +1,289 @@
+"""The transition from one phase of a step to the next, run by one worker at a time.
+
+A step goes through stages. Each does what little must be done alone and names the phase that
+follows. A phase too small to share is executed at once by the worker that is here, the others sleep
+on; a larger one is published to all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import carray, int64
+
+from seer_env.runtime.atomics import add, exchange, load, pointer, store
+from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, PHASE, SLEEPERS, TOTAL
+from seer_env.runtime.leq import CAPACITY, kernel
+from seer_env.runtime.phases import (
+    ACT,
+    COUNT_CELLS,
+    EXECUTE,
+    NOTHING,
+    OBSERVE,
+    PUBLISH,
+    RESUME,
+    SETTLE,
+    STOP,
+    execute_alone,
+    perform,
+)
+from seer_env.runtime.waiting import clock_ns, wake_all
+from seer_env.runtime.window import (
+    blocks_of,
+    open_window,
+    refresh_blocks,
+    refresh_supers,
+    sync_of,
+    touched_of,
+    unsettled_blocks,
+    workers_of,
+)
+
+#: Stages: what the transition does next.
+(AT_ACTIONS, AT_SETTLE, AT_SETTLED, AT_WINDOW, AT_EXECUTED, AT_BOUNDARY, AT_COUNTED, AT_OUTPUTS, AT_END) = (
+    range(9)
+)
+#: Why a call returned.
+RUNNING, FINISHED, BREACHED = 0, 1, 2
+
+#: A phase is shared when its work is worth more than this: a sleeping worker costs a wake-up of
+#: several microseconds, and every line it touches moves between cores.
+SHARE_NS = 12_000.0
+#: A claim should last about this long: far above the cost of claiming, far below a step.
+GRAIN_NS = 4_000.0
+#: A claim should not last longer than this: between two claims a worker looks at the clock, and
+#: Ctrl-C waits for it.
+PAUSE_NS = 20_000_000.0
+#: Rounds that one worker executes before it learns what an event costs, and the time after which it
+#: does so earlier.
+ROUNDS_PER_LOOK, LOOK_NS = 64, 500_000
+#: Rough costs, nanoseconds: of settling a block, and per entity of counting and of publishing.
+SETTLE_NS, COUNT_NS, PUBLISH_NS = 300.0, 4.0, 8.0
+
+
+@kernel
+def publish(control, kind, total, grain):
+    """Open a phase. Release of everything written before it; wakes who sleeps."""
+    sync = sync_of(control)
+    phase = load(sync, PHASE) + 1
+    store(sync, KIND, kind)
+    store(sync, TOTAL, total)
+    store(sync, GRAIN, grain)
+    store(sync, DONE, int64(0))
+    store(sync, CLAIM, phase << 32)
+    exchange(sync, PHASE, phase)
+    if add(sync, SLEEPERS, int64(0)) > 0:
+        wake_all(sync, PHASE)
+
+
+@kernel
+def offer(control, worker, worker_address, kind, total, cost):
+    """Execute a phase at once if it is too small to share, else publish it; True if published."""
+    if total * cost <= SHARE_NS:
+        control.direct = 1
+        started = clock_ns()
+        perform(control, worker, worker_address, kind, int64(0), total)
+        learn(control, kind, float(clock_ns() - started), total)
+        return False
+    control.direct = 1 if control.threads == 1 else 0
+    grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
+    grain = max(int64(1), min(grain, int64(PAUSE_NS / cost)))
+    control.events_before, control.busy_before = totals(control)
+    control.shared_kind, control.shared_total = kind, total
+    publish(control, kind, total, grain)
+    return True
+
+
+@kernel
+def moving_average(average, elapsed, items):
+    """Of an item's cost in nanoseconds of one worker's time.
+
+    A measurement counts as at most eightfold the average: one that a preempted core has spoilt must
+    not have small phases shared for many steps.
+    """
+    if items == 0:
+        return average
+    return 0.75 * average + 0.25 * min(max(1.0, elapsed / items), 8.0 * average)
+
+
+@kernel
+def learn(control, kind, elapsed, items):
+    """Learn what an item of a phase costs; events are learned per round (`next_round`)."""
+    if kind == ACT:
+        control.action_cost = moving_average(control.action_cost, elapsed, items)
+    elif kind == OBSERVE:
+        control.output_cost = moving_average(control.output_cost, elapsed, items)
+
+
+@kernel
+def learn_from_shared(control):
+    """Learn from the phase that has just been completed by all workers."""
+    kind, total = control.shared_kind, control.shared_total
+    control.shared_kind = NOTHING
+    events, busy = totals(control)
+    elapsed = float(busy - control.busy_before)
+    if kind == EXECUTE:
+        control.event_cost = moving_average(control.event_cost, elapsed, events - control.events_before)
+    else:
+        learn(control, kind, elapsed, total)
+
+
+@kernel
+def totals(control):
+    """Events executed in this step, and nanoseconds spent on claims, by all workers."""
+    workers = workers_of(control)
+    events, busy = int64(0), int64(0)
+    for w in range(control.threads):
+        events += workers[w].events
+        busy += workers[w].busy
+    return events, busy
+
+
+@kernel
+def stopped_by_breach(control):
+    """Whether any worker met a breach, or all together emitted too much."""
+    workers = workers_of(control)
+    emitted = int64(0)
+    for w in range(control.threads):
+        if workers[w].rule != 0:
+            return True
+        emitted += workers[w].emitted
+    if emitted > control.emission_limit:
+        worker = workers[0]
+        worker.rule, worker.breach_entity, worker.breach_kind = CAPACITY, worker.me, worker.kind
+        worker.breach_time = worker.now
+        return True
+    return False
+
+
+@kernel
+def next_round(control, worker, worker_address):
+    """Rounds too small to share, one after the other; True when a phase was published.
+
+    Returns False when the window is drained or a rule broken (`control.stage` tells), or it is time
+    to look at the clock.
+    """
+    started, events = clock_ns(), worker.events
+    for _ in range(ROUNDS_PER_LOOK):
+        n = open_window(control)
+        if n == 0:
+            control.stage = AT_BOUNDARY
+            break
+        control.rounds += 1
+        if n == 1:
+            execute_alone(control, worker, worker_address)
+        else:
+            control.stage = AT_EXECUTED
+            if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):
+                control.shared_rounds += 1
+                return True
+            control.stage = AT_WINDOW
+            refresh_blocks(control, control.n_blocks_ready)
+            if clock_ns() - started > LOOK_NS:
+                break
+        if worker.rule != 0:
+            control.stage = AT_EXECUTED
+            break
+    elapsed = float(clock_ns() - started)
+    control.event_cost = moving_average(control.event_cost, elapsed, worker.events - events)
+    return False
+
+
+@kernel
+def after_execute(control):
+    """Have the tree of minima follow an executed phase."""
+    if control.direct:
+        refresh_blocks(control, control.n_blocks_ready)
+        return AT_WINDOW
+    touched, blocks = touched_of(control), blocks_of(control)
+    for q in range(control.n_blocks_ready):
+        touched[blocks[q]] = 1
+    return AT_SETTLE
+
+
+@kernel
+def sum_histograms(control):
+    """Turn per-part cell counts into first ranks: by cell, then part, then entity index."""
+    starts = carray(pointer(control.starts), (control.n_cells + 1,), np.int64)
+    counts = carray(pointer(control.histogram), (control.parts, control.n_cells), np.int32)
+    rank = int64(0)
+    for cell in range(control.n_cells):
+        starts[cell] = rank
+        for part in range(control.parts):
+            count = counts[part, cell]
+            counts[part, cell] = rank
+            rank += count
+    starts[control.n_cells] = rank
+
+
+@kernel
+def finish(control, status):
+    """End the step."""
+    control.status = status
+    control.stage = AT_END
+    control.events, _ = totals(control)
+    control.ended_at = clock_ns()
+    publish(control, STOP, int64(0), int64(1))
+
+
+@kernel
+def output_rows(control):
+    """Rows of the output phase: agents, or with a grid all ranks, so that neighbours run together."""
+    if control.n_agents == 0:
+        return int64(0)
+    return control.n_entities if control.count_cells != 0 else control.n_agents
+
+
+@kernel
+def next_phase(control):
+    """Do what a stage must do alone; returns the phase that follows: kind, items, cost of one."""
+    stage, entities = control.stage, float(control.n_entities)
+    if stage == AT_ACTIONS:
+        control.stage = AT_SETTLE
+        return ACT if control.act != 0 else NOTHING, control.n_agents, control.action_cost
+    if stage == AT_SETTLE:
+        control.n_blocks_ready = unsettled_blocks(control)
+        control.stage = AT_SETTLED
+        return SETTLE, control.n_blocks_ready, SETTLE_NS
+    if stage == AT_SETTLED:
+        refresh_supers(control, control.n_blocks_ready)
+        control.stage = AT_WINDOW
+    elif stage == AT_EXECUTED:
+        control.stage = after_execute(control)
+    elif stage == AT_BOUNDARY:
+        control.drained_at, control.clock = clock_ns(), control.end
+        control.stage = AT_COUNTED
+        if control.count_cells != 0:
+            return COUNT_CELLS, control.parts, COUNT_NS * entities / control.parts
+    elif stage == AT_COUNTED:
+        control.stage = AT_OUTPUTS
+        if control.count_cells != 0:
+            sum_histograms(control)
+        if control.publish != 0:
+            return PUBLISH, control.parts, PUBLISH_NS * entities / control.parts
+    elif stage == AT_OUTPUTS:
+        control.stage = AT_END
+        return OBSERVE, output_rows(control), control.output_cost
+    return NOTHING, int64(0), 0.0
+
+
+@kernel
+def transition(control, worker, worker_address):
+    """Go through the stages until a phase is published."""
+    learn_from_shared(control)
+    while True:
+        if stopped_by_breach(control):
+            finish(control, BREACHED)
+            return
+        if control.stage == AT_END:
+            finish(control, FINISHED)
+            return
+        if control.stage == AT_WINDOW:
+            if clock_ns() > control.deadline:
+                publish(control, RESUME, int64(1), int64(1))
+                return
+            if next_round(control, worker, worker_address):
+                return
+        else:
+            kind, total, cost = next_phase(control)
+            if kind != NOTHING and offer(control, worker, worker_address, kind, total, cost):
+                return

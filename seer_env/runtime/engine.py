@@ -35,6 +35,13 @@ class Outputs(NamedTuple):
     info: np.ndarray | None
 
 
+class Committed(NamedTuple):
+    """What a step changes beside the arrays, in one assignment."""
+
+    steps: int
+    outputs: Outputs
+
+
 class StepStats(NamedTuple):
     """Counts and wall times (seconds) of the last step."""
 
@@ -55,7 +62,6 @@ class Engine(ABC):
 
     scheduler: str
     threads: int = 1
-    _steps: int = 0
 
     def __init__(self, model: EventModel, event_capacity: int | None = None):
         self.model = model
@@ -63,7 +69,7 @@ class Engine(ABC):
         self._observation_size = model.observation_size
         self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
         self.stats = StepStats(0, 0, 0, 0.0, 0.0)
-        self.outputs: Outputs = self.new_outputs()
+        self._committed = Committed(0, self.new_outputs())
 
     # -- what a scheduler provides -------------------------------------------------------------
 
@@ -101,12 +107,17 @@ class Engine(ABC):
     @property
     def steps(self) -> int:
         """Step windows since reset."""
-        return self._steps
+        return self._committed.steps
+
+    @property
+    def outputs(self) -> Outputs:
+        """What the current boundary shows, as the step or reset before it returned it."""
+        return self._committed.outputs
 
     @property
     def clock(self) -> float:
         """Simulated time at the current boundary."""
-        return self._steps * self.model.dt
+        return self.steps * self.model.dt
 
     def reset(self, seed: int) -> Outputs:
         """Start an episode: initial state and events from `seed`, then the first observations.
@@ -120,13 +131,13 @@ class Engine(ABC):
         self._observe(np.ones(self.model.n_agents, bool), outputs)
         outputs.rewards[:] = 0.0
         outputs.terminated[:] = False
-        self.outputs = outputs
+        self._committed = Committed(0, outputs)
         return outputs
 
     def restore(self, boundary: Boundary, outputs: Outputs) -> None:
         """Go on from `boundary`, a copy of which is taken, and the outputs that it showed."""
         self._load(boundary.copy())
-        self.outputs = outputs
+        self._committed = Committed(boundary.steps, outputs)
 
     def new_outputs(self, make: Callable = np.zeros) -> Outputs:
         """Outputs that are never shared with an earlier step's, zeroed or made by `make`."""

@@ -83,7 +83,8 @@ class _Walk:
 
     def _class(self, item: type) -> None:
         if issubclass(item, enum.Enum):
-            self.text("enum", item.__name__, *((m.name, m.value) for m in item))
+            # Aliases too, which iteration leaves out.
+            self.text("enum", item.__name__, *((n, m.value) for n, m in item.__members__.items()))
         elif item.__module__.split(".")[0] in {"builtins", *_TRUSTED}:
             self.text("class", item.__module__, item.__qualname__)
         elif issubclass(item, tuple) and hasattr(item, "_fields"):

@@ -106,7 +106,8 @@ for c in range(lo, hi):
 
 _RANGE = """\
 c{a} = clamped_cell({a}j, cells.low_{a}, cells.inverse_{a}, cells.n{a})
-reach = int(math.ceil(radius * cells.inverse_{a}))
+span = radius * cells.inverse_{a}
+reach = int(math.ceil(span)) if span < cells.n{a} else cells.n{a}
 first_{a} = c{a} - reach
 last_{a} = c{a} + reach
 around_{a} = cells.period_{a} > 0.0 and 2 * reach + 1 >= cells.n{a}

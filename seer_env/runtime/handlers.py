@@ -38,6 +38,9 @@ HEADER_BYTES = HEADER.itemsize
 PAYLOAD_OFFSET = HEADER.fields["payload"][1]  # type: ignore[index]  # a structured dtype
 
 
+STOPPED = "a rule was broken, and the step stops here"
+
+
 @dataclass(frozen=True)
 class SimSpec:
     """What of a model the compiled `sim` depends on; hashable, and the name of its numba type."""
@@ -274,7 +277,7 @@ def emit_checked(worker, target, delay, kind, payload, words):
     """Emit an event with a payload tuple, padded with zeros to the record's width."""
     slot = open_event(worker, target, delay, kind)
     if slot < 0:
-        return
+        raise RuntimeError(STOPPED)  # so that a handler that loops until it has emitted ends, too
     record = worker.pool + np.int64(slot) * HEADER_BYTES + PAYLOAD_OFFSET
     row = carray(pointer(record), (words,), np.float64)
     given = len(payload)
@@ -299,10 +302,11 @@ def _emit(sim, target, delay, kind, *payload):
         def emit(sim, target, delay, kind, *payload):
             worker = worker_at(address_of(sim))
             slot = open_event(worker, np.int64(target), np.float64(delay), kind_number(kind))
-            if slot >= 0:
-                record = worker.pool + np.int64(slot) * HEADER_BYTES + PAYLOAD_OFFSET
-                carray(pointer(record), (words,), np.float64)[:] = 0.0
-                send_event(worker, np.int64(target), slot)
+            if slot < 0:
+                raise RuntimeError(STOPPED)
+            record = worker.pool + np.int64(slot) * HEADER_BYTES + PAYLOAD_OFFSET
+            carray(pointer(record), (words,), np.float64)[:] = 0.0
+            send_event(worker, np.int64(target), slot)
     else:
 
         def emit(sim, target, delay, kind, *payload):

@@ -143,7 +143,8 @@ WORKER = np.dtype(
         ("busy", "i8"),  # nanoseconds spent on claims in this step
         ("sent", "i8"),  # emissions put into the outbox since it was last emptied
         ("far", "i8"),  # as in CONTROL, and the phase has enough items to ask ahead
-        ("unused", "i8", (6,)),
+        ("measured", "f8"),  # as busy, each claim counted as at most a few times what was expected of it
+        ("unused", "i8", (5,)),
         ("free", "i4", (FREE_SLOTS,)),
         ("outbox_target", "i4", (OUTBOX,)),
         ("outbox_slot", "i4", (OUTBOX,)),
@@ -178,9 +179,10 @@ CONTROL = np.dtype(
         ("rounds", "i8"),
         ("shared_rounds", "i8"),
         ("events_before", "i8"),
-        ("busy_before", "i8"),
+        ("measured_before", "f8"),
         ("shared_kind", "i8"),  # the phase that was published last, until it has been learned from
         ("shared_total", "i8"),
+        ("shared_cost", "f8"),
         ("deadline", "i8"),
         ("drained_at", "i8"),
         ("ended_at", "i8"),

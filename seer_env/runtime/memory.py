@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 #: Slots for emissions beyond the pending events, at first; running out of them replays the step.
 FIRST_SLOTS = 1024
-#: Estimates to start from, nanoseconds: low, so that the first rounds are measured by one worker.
-FIRST_COSTS = {"event_cost": 60.0, "action_cost": 40.0, "output_cost": 60.0}
+#: Estimates to start from, nanoseconds: high, so that no long phase is executed in one piece before
+#: its cost is known.
+FIRST_COSTS = {"event_cost": 1000.0, "action_cost": 1000.0, "output_cost": 1000.0}
 
 
 class Memory:

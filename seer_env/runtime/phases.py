@@ -34,6 +34,8 @@ NOTHING, ACT, SETTLE, EXECUTE, COUNT_CELLS, PUBLISH, OBSERVE, RESUME, STOP = ran
 
 #: Items between asking for memory and using it: the queue line first, then what it points to.
 LINE_AHEAD, EVENT_AHEAD = 6, 3
+#: Events of one entity that a worker executes in one go.
+MOST_EVENTS = 256
 HEADER_BYTES = HEADER.itemsize
 
 
@@ -49,7 +51,10 @@ def execute_entity(control, worker, worker_address, i):
     me = control.state + i * control.state_stride
     worker.me = i
     worker.stopped = 0
-    while queue.time < limit and queue.root >= 0:
+    # What is left after so many waits for the next window: no entity keeps a worker for ever.
+    for _ in range(MOST_EVENTS):
+        if not queue.time < limit or queue.root < 0:
+            break
         if zero and queue.seq >> MICRO_SHIFT != micro:
             break
         slot = queue.root

@@ -204,7 +204,8 @@ def compile_model(model: EventModel) -> CompiledModel:
     outputs = [model.observe, model.reward, model.terminated]
     grid = model.grid.fields if model.grid else ()
     try:
-        stamp = fingerprint(package_fingerprint(), repr(spec), grid, model.action_kind, functions, outputs)
+        shape = (grid, model.action_kind, model.n_agents > 0, model.info is None)
+        stamp = fingerprint(package_fingerprint(), repr(spec), shape, functions, outputs)
     except Unfingerprintable:
         stamp = None
     with _LOCK:

@@ -44,6 +44,8 @@ from seer_env.runtime.window import (
 )
 #: Why a call returned.
 RUNNING, FINISHED, BREACHED = 0, 1, 2
+#: An index that no phase has: nothing is left to claim.
+CLOSED = 0xFFFFFFFF
 
 #: A phase is shared when its work is worth more than this: a sleeping worker costs a wake-up of
 #: several microseconds, and every line it touches moves between cores.
@@ -65,6 +67,8 @@ def publish(control, kind, total, grain):
     """Open a phase. Release of everything written before it; wakes who sleeps."""
     sync = sync_of(control)
     phase = load(sync, PHASE) + 1
+    # Close the claim word first: who reads a new TOTAL below finds no word of the old phase to claim by.
+    store(sync, CLAIM, (phase << 32) | CLOSED)
     store(sync, KIND, kind)
     store(sync, TOTAL, total)
     store(sync, GRAIN, grain)
@@ -78,6 +82,8 @@ def publish(control, kind, total, grain):
 @kernel
 def offer(control, worker, worker_address, kind, total, cost):
     """Execute a phase at once if it is too small to share, else publish it; True if published."""
+    if total == 0:
+        return False
     if total * cost <= SHARE_NS:
         control.direct = 1
         started = clock_ns()
@@ -87,8 +93,8 @@ def offer(control, worker, worker_address, kind, total, cost):
     control.direct = 1 if control.threads == 1 else 0
     grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
     grain = max(int64(1), min(grain, int64(PAUSE_NS / cost)))
-    control.events_before, control.busy_before = totals(control)
-    control.shared_kind, control.shared_total = kind, total
+    control.events_before, control.measured_before = totals(control)
+    control.shared_kind, control.shared_total, control.shared_cost = kind, total, cost
     publish(control, kind, total, grain)
     return True
 
@@ -119,8 +125,8 @@ def learn_from_shared(control):
     """Learn from the phase that has just been completed by all workers."""
     kind, total = control.shared_kind, control.shared_total
     control.shared_kind = NOTHING
-    events, busy = totals(control)
-    elapsed = float(busy - control.busy_before)
+    events, measured = totals(control)
+    elapsed = measured - control.measured_before
     if kind == EXECUTE:
         control.event_cost = moving_average(control.event_cost, elapsed, events - control.events_before)
     else:
@@ -129,13 +135,13 @@ def learn_from_shared(control):
 
 @kernel
 def totals(control):
-    """Events executed in this step, and nanoseconds spent on claims, by all workers."""
+    """Events executed in this step, and measured nanoseconds of claims, by all workers."""
     workers = workers_of(control)
-    events, busy = int64(0), int64(0)
+    events, measured = int64(0), 0.0
     for w in range(control.threads):
         events += workers[w].events
-        busy += workers[w].busy
-    return events, busy
+        measured += workers[w].measured
+    return events, measured
 
 
 @kernel

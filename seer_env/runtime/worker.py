@@ -32,11 +32,13 @@ from seer_env.runtime.window import sync_of, workers_of
 
 #: Queue lines and events that a core's own cache holds besides the model's state.
 NEAR = 4096
+#: A claim counts as at most this many times what it was expected to cost.
+CREDIBLE = 4.0
 WORKER_BYTES = WORKER.itemsize
 
 
 @kernel
-def claim(sync, phase, total, grain):
+def claim(sync, worker, phase, total, grain):
     """Claim a range of the phase's items: its first item, or -1 if none is left or it is over."""
     word = load(sync, CLAIM)
     while word >> 32 == phase:
@@ -47,6 +49,7 @@ def claim(sync, phase, total, grain):
         if seen == word:
             return first
         word = seen
+        worker.lost_claims += 1
     return int64(-1)
 
 
@@ -85,7 +88,7 @@ def work(control, worker, worker_address):
         kind, total, grain = load(sync, KIND), load(sync, TOTAL), load(sync, GRAIN)
         if kind == STOP and load(sync, PHASE) == phase:
             return
-        first = claim(sync, phase, total, grain)
+        first = claim(sync, worker, phase, total, grain)
         if first < 0:
             if not wait_for_phase(sync, phase):
                 return
@@ -96,6 +99,8 @@ def work(control, worker, worker_address):
         perform(control, worker, worker_address, kind, first, first + items)
         now = clock_ns()
         worker.busy += now - started
+        # A core that was taken away in mid-claim must not make the phase look worth sharing.
+        worker.measured += min(float(now - started), CREDIBLE * items * control.shared_cost)
         if add(sync, DONE, items) + items == total:
             transition(control, worker, worker_address)
             if control.alone:
@@ -115,7 +120,8 @@ def begin(control):
     control.far = 1 if control.n_entities + used > NEAR else 0
     for w in range(control.threads):
         worker = workers[w]
-        worker.events, worker.emitted, worker.busy, worker.lost_claims = 0, 0, 0, 0
+        worker.events, worker.emitted, worker.lost_claims = 0, 0, 0
+        worker.busy, worker.measured = 0, 0.0
         worker.rule, worker.stopped, worker.sent = 0, 0, 0
 
 

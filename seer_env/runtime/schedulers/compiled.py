@@ -10,7 +10,7 @@ from seer_env.errors import SeerError
 from seer_env.runtime import transition as stages
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Engine, Outputs, StepStats, empty_boundary
+from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
 from seer_env.runtime.entry import engine, pool_available, run_pool
 from seer_env.runtime.layout import CONTROL, PAUSED
 from seer_env.runtime.leq import RULES
@@ -45,6 +45,8 @@ class CompiledEngine(Engine):
         self._control = self._memory.control.ctypes.data
         self._memory.control["emission_limit"] = self.event_capacity
         self._memory.workers["emission_limit"] = self.event_capacity
+        #: Whether the arrays may be somewhere between two boundaries.
+        self._torn = False
         self._checkpoint: Checkpoint | None = None
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
         self._stepping_s = 0.0
@@ -54,36 +56,45 @@ class CompiledEngine(Engine):
 
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         start = time.perf_counter()
+        self._recover()
         self._keep_checkpoint()
         outputs = self.new_outputs(np.empty)  # the output phase writes every row
-        actions, live = np.ascontiguousarray(actions, np.float64), np.ascontiguousarray(live, bool)
-        steps, logged, shown = self._steps, len(self._log), self.outputs
+        # Copies: the log outlives the caller's arrays.
+        actions, live = np.array(actions, np.float64, order="C"), np.array(live, bool)
+        before = self._committed
         try:
+            self._torn = True
             self._run(actions, live, outputs)
+            self._record_stats(start)
             self._log.append((actions, live))
-            self._steps, self.outputs = steps + 1, outputs
+            self._committed = Committed(before.steps + 1, outputs)
+            self._torn = False
         except BaseException:  # KeyboardInterrupt too, wherever it strikes: a step is atomic
-            self._steps, self.outputs = steps, shown
-            del self._log[logged:]
-            self._roll_back()
+            self._committed = before
+            self._recover()
             raise
-        self._record_stats(start)
         return outputs
 
     def _run(self, actions: np.ndarray, live: np.ndarray, outputs: Outputs) -> None:
         """Run one window, with more event slots if they run out."""
+        threads = self.threads if self.threads == 1 or pool_available() else 1
         while True:
-            rule, details = self._call(stages.AT_ACTIONS, actions, live, outputs)
+            rule, details = self._call(stages.AT_ACTIONS, actions, live, outputs, threads)
             if rule == "":
                 return
-            if rule != "slots":
+            if rule == "slots":
+                self._recover(slots=2 * self._memory.slots)
+            elif rule == "capacity" and threads > 1:
+                # Who emits the one event too many depends on timing: name who does on one thread.
+                self._recover()
+                threads = 1
+            else:
                 raise self._breach(rule, details, actions, live)
-            self._roll_back(slots=2 * self._memory.slots)
+            self._torn = True
 
-    def _call(self, stage: int, actions, live, outputs: Outputs, threads: int = 0) -> tuple[str, np.void]:
+    def _call(self, stage: int, actions, live, outputs: Outputs, threads: int) -> tuple[str, np.void]:
         """Run the engine from `stage` to the end of the step; returns the broken rule, or ''."""
         words, memory = self._words, self._memory
-        threads = threads or (self.threads if self.threads == 1 or pool_available() else 1)
         self._point(stage, actions, live, outputs, threads)
         worker, index = self._worker.address, -1
         while True:
@@ -113,9 +124,9 @@ class CompiledEngine(Engine):
         words[_WORD["terminated"]] = _address(outputs.terminated)
         words[_WORD["info"]] = 0 if outputs.info is None else _address(outputs.info)
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
-        self._floats[_WORD["clock"]] = self._steps * model.dt
+        self._floats[_WORD["clock"]] = self.steps * model.dt
         after = stage == stages.AT_ACTIONS
-        self._floats[_WORD["end"]] = (self._steps + after) * model.dt
+        self._floats[_WORD["end"]] = (self.steps + after) * model.dt
         words[_WORD["stage"]], words[_WORD["status"]] = stage, stages.RUNNING
         words[_WORD["threads"]], words[_WORD["alone"]] = threads, threads > 1
         self._memory.sync[PAUSED] = 0
@@ -138,7 +149,7 @@ class CompiledEngine(Engine):
 
     def _exception(self, details: np.void, actions, live) -> SeerError:
         failure = self._only_compiled(details)
-        self._roll_back()
+        self._recover()
         oracle = PythonEngine(self.model, self.event_capacity)
         oracle.restore(self.capture(), self.outputs)
         oracle.step(actions, live)  # raises what the handler raises, with its own traceback
@@ -167,59 +178,51 @@ class CompiledEngine(Engine):
 
     def _keep_checkpoint(self) -> None:
         """Take a checkpoint if stepping since the last one outweighs its cost."""
-        if self._checkpoint is not None and self._stepping_s < CHECKPOINT_SHARE * self._checkpoint.cost_s:
+        earlier = self._checkpoint
+        if earlier is not None and self._stepping_s < CHECKPOINT_SHARE * earlier.cost_s:
             return
         # An interrupt may strike while the buffers are overwritten: then there is no checkpoint.
-        earlier, self._checkpoint = self._checkpoint, None
-        checkpoint = Checkpoint(self._memory, self._steps, earlier)
+        self._checkpoint = None
+        checkpoint = Checkpoint(self._memory, self.steps, earlier)
         self._log.clear()
         self._stepping_s = 0.0
         self._checkpoint = checkpoint
 
-    def _roll_back(self, slots: int = 0) -> None:
-        """Return to the last boundary: restore the checkpoint and replay the steps since."""
-        assert self._checkpoint is not None, "a step takes a checkpoint first"
-        interrupted = None
-        steps, log = self._steps, list(self._log)
-        if slots:
-            self._memory.new_pool(slots)
-        self._checkpoint.restore(self._memory)
-        self._steps = self._checkpoint.steps
+    def _recover(self, slots: int = 0) -> None:
+        """If the arrays may not show the committed boundary, restore the checkpoint and replay.
+
+        Interrupted, it starts again at the engine's next use.
+        """
+        if not self._torn:
+            return
+        memory, checkpoint = self._memory, self._checkpoint
+        assert checkpoint is not None, "a step takes a checkpoint first"
+        committed = self._committed
+        if slots > memory.slots:
+            memory.new_pool(slots)
+        checkpoint.restore(memory)
+        del self._log[committed.steps - checkpoint.steps :]
         scratch = self.new_outputs()
         nobody = np.zeros(self.model.n_agents, bool)
-        calls = [(stages.AT_BOUNDARY, np.zeros((self.model.n_agents, self.model.action_size)), nobody)]
-        calls += [(stages.AT_ACTIONS, *entry) for entry in log]
-        for stage, actions, live in calls:
-            done = False
-            while not done:
-                try:
-                    rule, _ = self._call(stage, actions, live, scratch)
-                    done = True
-                except KeyboardInterrupt as interrupt:  # finish going back, then be interrupted
-                    interrupted = interrupt
-                    self._finish_call()
-                    done, rule = True, ""
-            assert rule == "", f"a step that succeeded met {rule!r} when replayed"
-            self._steps += stage == stages.AT_ACTIONS
-        assert self._steps == steps
-        if interrupted is not None:
-            raise interrupted
-
-    def _finish_call(self) -> None:
-        """Run an interrupted call to its end on this thread."""
-        words = self._words
-        words[_WORD["alone"]] = 0
-        while words[_WORD["status"]] == stages.RUNNING:
-            self._memory.sync[PAUSED] = 0
-            words[_WORD["deadline"]] = self._now() + SLICE_NS
-            self._enter_alone(self._worker.address, 0, self._control)
+        idle = np.zeros((self.model.n_agents, self.model.action_size))
+        self._committed = Committed(checkpoint.steps, committed.outputs)
+        try:
+            self._call(stages.AT_BOUNDARY, idle, nobody, scratch, 1)
+            for actions, live in self._log:
+                rule, _ = self._call(stages.AT_ACTIONS, actions, live, scratch, 1)
+                assert rule == "", f"a step that succeeded met {rule!r} when replayed"
+                self._committed = Committed(self.steps + 1, committed.outputs)
+        finally:
+            self._committed = committed
+        self._torn = False
 
     # -- boundaries ----------------------------------------------------------------------------------
 
     def capture(self) -> Boundary:
+        self._recover()
         memory, leq = self._memory, self._memory.leq
         return Boundary(
-            self._steps,
+            self.steps,
             memory.state.copy(),
             leq["emitted"].copy(),
             leq["stream"].copy(),
@@ -229,14 +232,14 @@ class CompiledEngine(Engine):
 
     def _load(self, boundary: Boundary) -> None:
         self._memory.load(boundary)
-        self._steps = boundary.steps
-        self._checkpoint, self._stepping_s = None, 0.0
+        self._committed = Committed(boundary.steps, self.outputs)
+        self._checkpoint, self._stepping_s, self._torn = None, 0.0, False
         self._log.clear()
         self._observe(np.zeros(self.model.n_agents, bool), self.new_outputs())
 
     def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
         actions = np.zeros((self.model.n_agents, self.model.action_size))
-        rule, details = self._call(stages.AT_BOUNDARY, actions, live, outputs)
+        rule, details = self._call(stages.AT_BOUNDARY, actions, live, outputs, 1)
         if rule:  # nothing is emitted here: a function of the model raised
             oracle = PythonEngine(self.model, self.event_capacity)
             oracle.restore(self.capture(), outputs)
@@ -249,6 +252,7 @@ class CompiledEngine(Engine):
 
     @property
     def state(self) -> np.ndarray:
+        self._recover()
         view = self._memory.state.view()
         view.flags.writeable = False
         return view

@@ -10,7 +10,7 @@ import numpy as np
 
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Engine, Outputs, StepStats, empty_boundary
+from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO, pack_seq, pending_dtype, unpack_seq
 from seer_env.runtime.schedulers.python_sim import BoundaryView, Event, HandlerSim, OutputSim
 
@@ -27,24 +27,25 @@ class PythonEngine(Engine):
 
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         start = time.perf_counter()
-        before = self.capture()
+        before, before_outputs = self.capture(), self.outputs
         outputs = self.new_outputs()
         try:
             with np.errstate(all="ignore"):  # compiled arithmetic wraps and overflows silently
                 executed = self._window(actions, live)
                 drained = time.perf_counter()
-                self._steps += 1
                 self._publish()
+                self._committed = Committed(before.steps + 1, before_outputs)
                 self._observe(live, outputs)
+            self.stats = StepStats(executed, executed, 0, drained - start, time.perf_counter() - drained)
+            self._committed = Committed(before.steps + 1, outputs)
         except BaseException:  # KeyboardInterrupt too: a step is atomic
             self._load(before)
+            self._committed = Committed(before.steps, before_outputs)
             raise
-        self.outputs = outputs
-        self.stats = StepStats(executed, executed, 0, drained - start, time.perf_counter() - drained)
         return outputs
 
     def _window(self, actions: np.ndarray, live: np.ndarray) -> int:
-        now, end = self.clock, (self._steps + 1) * self.model.dt
+        now, end = self.clock, (self.steps + 1) * self.model.dt
         executed = self._emissions = 0
         if self.model.action_kind is not None:
             for agent in np.flatnonzero(live):
@@ -104,7 +105,7 @@ class PythonEngine(Engine):
         for row, event in zip(pending, sorted(self._heap)):
             row["time"], row["seq"], row["kind"], row["target"], row["payload"] = event
         return Boundary(
-            self._steps,
+            self.steps,
             self._state.copy(),
             self._emitted.copy(),
             self._stream.copy(),
@@ -113,7 +114,7 @@ class PythonEngine(Engine):
         )
 
     def _load(self, boundary: Boundary) -> None:
-        self._steps = boundary.steps
+        self._committed = Committed(boundary.steps, self.outputs)
         self._state = boundary.state
         self._emitted, self._stream, self._gamma = boundary.emitted, boundary.stream, boundary.gamma
         self._heap = [

@@ -46,11 +46,16 @@ class BoundarySim:
         return self._engine.clock
 
     def view(self, j: int):
-        return self._engine._view.rows[j]
+        return self._engine._view.rows[self._existing("view", j)]
+
+    def _existing(self, word: str, j: int) -> int:
+        if not 0 <= j < self.n_entities:
+            raise IndexError(f"sim.{word}({j}): entities are 0..{self.n_entities - 1}")
+        return int(j)
 
     def offset(self, j: int) -> tuple[float, ...]:
         index, cells = self._engine._view.index, cells_of(self._engine.model.grid)
-        mine, other = index.rank[self.me], index.rank[j]
+        mine, other = index.rank[self.me], index.rank[self._existing("offset", j)]
         return tuple(
             nearest_image(float(index[3 + d][other] - index[3 + d][mine]), cells[9 + d])
             for d in range(len(self._engine.model.grid.fields))

@@ -44,7 +44,7 @@ install: $(STAMP)
 dev: $(DEV_STAMP)
 
 demo: $(STAMP)
-	$(SEER) run aircraft_v0 --agents 400 --steps 300 --policy mvp --picture demo.png
+	$(SEER) run aircraft_v0 --agents 400 --steps 300 --policy mvp --picture demo.png --picture-step 60
 
 test: $(DEV_STAMP)
 	$(VENV)/bin/python -m pytest

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SHARED_WORK", "choose", "shareable_work"]
 
-#: Entities or agents in a phase from which a second thread pays: at 0.2 to 0.5 microseconds each a
-#: phase of 512 takes 100 to 250 microseconds, of which starting and ending it on two threads takes
-#: less than a tenth.
-SHARED_WORK = 512
+#: Entities or agents in a phase from which a second thread can pay. The engine does not share a phase
+#: too small for it, so too low a figure costs little; with fewer than this nothing would be shared.
+SHARED_WORK = 128
 
 
 def shareable_work(model: EventModel) -> float:

@@ -47,7 +47,10 @@ class Run(World):
     """Run every step under two schedulers and stop at the first difference."""
 
     picture: Annotated[Path | None, tyro.conf.arg(metavar="FILE.png", help_behavior_hint="")] = None
-    """Draw the world after the last step into this file."""
+    """Draw the world into this file, after the last step or at `--picture-step`."""
+
+    picture_step: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None
+    """Draw the picture after this many steps instead of after the last."""
 
     json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE", help_behavior_hint="")] = (
         None
@@ -58,14 +61,20 @@ class Run(World):
         """Run, report, and draw; 130 after Ctrl-C."""
         if self.steps < 1:
             raise CommandError(f"--steps {self.steps}: at least 1")
+        if self.picture_step is not None and not 1 <= self.picture_step <= self.steps:
+            raise CommandError(f"--picture-step {self.picture_step}: from 1 to --steps {self.steps}")
         for file in (self.picture, self.json_file):
             check_writable(file)
         env = make_world(self, **self._extra_options())
         tally = Tally()
         interrupted = _fly(self, env, tally)
         report(self, env, tally, interrupted)
-        if self.picture is not None and tally.episodes:
-            save_picture(env, self.picture)
+        if self.picture is not None:
+            # Cut short before the step of the picture, the last boundary is what there is to see.
+            if tally.episodes and (self.picture_step is None or tally.steps < self.picture_step):
+                save_picture(env, self.picture)
+            if self.picture.exists():
+                print(f"picture: {self.picture.absolute()}")
         env.close()
         return INTERRUPTED if interrupted else 0
 
@@ -103,6 +112,8 @@ def _fly(args: Run, env: SeerParallelEnv, tally: Tally) -> bool:
                 if not env.agents:
                     _begin(args, env, tally)
                 _step(args, env, policy, tally)
+                if args.picture is not None and tally.steps == args.picture_step:
+                    save_picture(env, args.picture)
                 progress.advance(bar)
         except KeyboardInterrupt:
             return True
@@ -163,10 +174,9 @@ def report(args: Run, env: SeerParallelEnv, tally: Tally, interrupted: bool) -> 
 
 
 def save_picture(env: SeerParallelEnv, path: Path) -> None:
-    """Draw the current boundary as a PNG file and say where it is."""
+    """Draw the current boundary as a PNG file."""
     from PIL import Image
 
     frame = env.render()
     assert frame is not None, "an rgb_array env renders arrays"
     Image.fromarray(frame).save(path, format="PNG")
-    print(f"picture: {path.absolute()}")

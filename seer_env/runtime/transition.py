@@ -180,7 +180,7 @@ def next_round(control, worker, worker_address):
         else:
             control.stage = AT_EXECUTED
             if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):
-                control.shared_rounds += 1
+                control.shared_rounds += 1 - control.direct
                 return True
             control.stage = AT_WINDOW
             refresh_blocks(control, control.n_blocks_ready)

@@ -82,9 +82,7 @@ def straight_world(complexity):
         horizon=300.0, complexity=complexity, separation_h=RADIUS, separation_v=HEIGHT, max_turn=0.05,
         bank_accel=4.5, max_climb=15.0,
     )  # fmt: skip
-    tables = SimpleNamespace(
-        route_x=np.array([0.0, 1e6]), route_y=np.zeros(2), route_z=np.full(2, 1e4)
-    )
+    tables = SimpleNamespace(route_x=np.array([0.0, 1e6]), route_y=np.zeros(2), route_z=np.full(2, 1e4))
     me = SimpleNamespace(
         speed=200.0, point=1, last=1, mirror_x=1.0, mirror_y=1.0, shift_x=0.0, shift_y=0.0, shift_z=0.0
     )

@@ -126,9 +126,8 @@ class _Walk:
 
     def _module(self, module: types.ModuleType, names: list[str]) -> None:
         self.text("module", module.__name__)
-        root = module.__name__.split(".")[0]
-        if root in {"math", "builtins", "operator", "cmath", *_TRUSTED}:
-            self.text(_TRUSTED.get(root, ""))
+        if is_library(module):
+            self.text(_TRUSTED.get(module.__name__.split(".")[0], ""))
             return
         for name in names:
             found = vars(module).get(name, self)
@@ -137,6 +136,11 @@ class _Walk:
             elif found is not self:
                 self.text("attribute", name)
                 self.value(found)
+
+
+def is_library(module: types.ModuleType) -> bool:
+    """Whether numba knows a module's functions, and they change with its version alone."""
+    return module.__name__.split(".")[0] in {"math", "builtins", "operator", "cmath", *_TRUSTED}
 
 
 def names_of(code: types.CodeType) -> list[str]:

@@ -90,7 +90,8 @@ def aligned_zeros(shape: int | tuple[int, ...], dtype) -> np.ndarray:
     """`numpy.zeros` that starts on a 128-byte boundary (numpy's own allocator promises 16)."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    raw = np.empty(size + ALIGNMENT, np.uint8)  # numpy asks for huge pages here, but not in zeros
+    raw[:] = 0
     offset = -raw.ctypes.data % ALIGNMENT
     return raw[offset : offset + size].view(dtype).reshape(shape)
 

@@ -312,6 +312,8 @@ def send_event(worker, target, slot):
         deliver(worker, target, slot)
         return
     prefetch(leq, target)
+    if worker.direct:
+        prefetch(carray(pointer(worker.next_time), (UNBOUNDED,), np.float64), target)
     at = worker.sent & (OUTBOX - 1)
     if worker.sent >= OUTBOX:
         deliver(worker, int64(worker.outbox_target[at]), worker.outbox_slot[at])

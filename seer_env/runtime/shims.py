@@ -10,17 +10,19 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import carray, int64, njit, types
 from numba.core.ccallback import CFunc
+from numba.core.errors import NumbaError
 
+from seer_env.errors import ModelError
 from seer_env.runtime import handlers as h
 from seer_env.runtime.atomics import pointer, prefetch
 from seer_env.runtime.compile import OPTIONS, c_function, package_fingerprint
-from seer_env.runtime.fingerprint import Unfingerprintable, fingerprint, reached_globals
+from seer_env.runtime.fingerprint import Unfingerprintable, fingerprint, is_library, names_of, reached_globals
 from seer_env.runtime.grid import clamped_cell
 from seer_env.runtime.layout import MICRO_SHIFT
 from seer_env.runtime.leq import EXCEPTION, record_breach
@@ -226,20 +228,25 @@ def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledM
     jitted = _Jitted()
     functions: list[CFunc] = []
 
-    def build(source: str, name: str, **extra) -> int:
-        functions.append(_build(source, name, {**scope, **extra}, stamp))
+    def build(source: str, name: str, users: str, **extra) -> int:
+        functions.append(_build(source, name, {**scope, **extra}, stamp, users))
         return int(functions[-1].address or 0)
 
     by_kind = {int(k): jitted.of(model.handlers[int(k)]) for k in model.Kind}
-    addresses = tuple(build(HANDLER.format(kind=k), f"handler_{k}", handle=by_kind[k]) for k in by_kind)
+    addresses = tuple(
+        build(HANDLER.format(kind=k), f"handler_{k}", _place(model.handlers[k]), handle=handle)
+        for k, handle in by_kind.items()
+    )
     act = observe = count_cells = publish = 0
     if model.action_kind is not None:
         kind = int(model.action_kind)
-        act = build(ACT, "act", handle=by_kind[kind], SIZE=spec.action_size, ACTION_KIND=kind)
+        users = _place(model.handlers[kind])
+        act = build(ACT, "act", users, handle=by_kind[kind], SIZE=spec.action_size, ACTION_KIND=kind)
     if model.n_agents:
         observe = build(
             OBSERVE,
             "observe",
+            ", ".join(map(_place, (model.observe, model.reward, model.terminated))),
             sim_at=h.sim_constructor(replace(spec, outputs=True)),
             SIZE=spec.observation_size,
             INFO_BYTES=spec.info.itemsize if model.info is not None else 0,
@@ -249,9 +256,9 @@ def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledM
             is_terminated=jitted.of(model.terminated),
         )
     if model.grid is not None:
-        count_cells = build(_count_cells_source(model), "count_cells")
+        count_cells = build(_count_cells_source(model), "count_cells", "the grid")
     if model.public:
-        publish = build(_publish_source(model), "publish")
+        publish = build(_publish_source(model), "publish", "the public fields")
     return CompiledModel(
         spec, addresses, act, observe, count_cells, publish, stamp is not None, tuple(functions)
     )
@@ -287,9 +294,16 @@ def _scope(spec: h.SimSpec) -> dict[str, Any]:
     }
 
 
-def _build(source: str, name: str, scope: dict[str, Any], stamp: str | None) -> CFunc:
+def _build(source: str, name: str, scope: dict[str, Any], stamp: str | None, users: str) -> CFunc:
     exec(compile(source, f"<seer_env {name}>", "exec"), scope)
-    return c_function(scope[name], SHIM, stamp)
+    try:
+        return c_function(scope[name], SHIM, stamp)
+    except NumbaError as error:
+        raise ModelError(
+            f"numba cannot compile {users}: {error}\n"
+            "Handlers may use numbers, loops, `math`, `sim` and functions of this kind; under "
+            "scheduler='python' they run as they are, and breakpoints work."
+        ) from error
 
 
 def _count_cells_source(model: EventModel) -> str:
@@ -313,6 +327,22 @@ def _publish_source(model: EventModel) -> str:
     )
 
 
+def _place(function) -> str:
+    """A user's function with its file and line."""
+    code = function.__code__
+    return f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def _refuse_functions_of(module: ModuleType, function) -> None:
+    """numba does not see through `module.function(...)`: say so before it says something else."""
+    for name in [] if is_library(module) else names_of(function.__code__):
+        if isinstance(vars(module).get(name), FunctionType):
+            raise ModelError(
+                f"{_place(function)} calls {module.__name__}.{name}(...): import the function by its name, "
+                f"`from {module.__name__} import {name}`, so that it can be compiled with the handler."
+            )
+
+
 class _Jitted:
     """Compiled copies of user functions, with the plain functions they call compiled as well."""
 
@@ -332,4 +362,6 @@ class _Jitted:
         for name, found in reached_globals(function).items():
             if isinstance(found, FunctionType):
                 scope[name] = self.of(found)
+            elif isinstance(found, ModuleType):
+                _refuse_functions_of(found, function)
         return dispatcher

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 
+from seer_env.bench.cores import worth_of_second_core
 from seer_env.bench.heap import HeapPhold
 from seer_env.bench.report import print_table, progress_bar
 from seer_env.bench.timing import interleaved, machine, median_interval
@@ -60,6 +61,8 @@ ROWS = {
 }
 #: `--quick` divides windows by this.
 QUICK = 20.0
+
+JSON_KEYS = ("row", "scheduler", "threads", "ns_per_event", "events", "digest")
 
 Contender = tuple[str, int]
 
@@ -104,7 +107,9 @@ def main(args: Args) -> int:
             done = partial(progress.update, task, advance=1, refresh=True, description=f"row {name}")
             results += run_row(name, contenders, args, done)
     _print(results)
-    write_json(args.json, [{k: v for k, v in r.items() if k != "windows"} for r in results])
+    write_json(
+        args.json, [{k: v for k, v in r.items() if k not in ("windows", "second_core")} for r in results]
+    )
     differing = [n for n in args.rows if len({r["digest"] for r in results if r["row"] == n}) > 1]
     if differing:
         print(f"Digests differ on {' '.join(differing)}: contenders disagree about the final state.")
@@ -117,7 +122,8 @@ def _contenders(args: Args) -> list[Contender]:
 
 
 def run_row(name: str, contenders: list[Contender], args: Args, done: Callable[[], object]) -> list[dict]:
-    """Measure one row: a dict per contender as in the JSON, and `windows`, ns per event of each."""
+    """Measure one row: a dict per contender as in the JSON, `windows`, ns per event
+    of each, and `second_core`, the lesser of its worth before and after."""
     row = ROWS[name]
     dt = row.dt / QUICK if args.quick else row.dt
     worlds = {}
@@ -125,7 +131,9 @@ def run_row(name: str, contenders: list[Contender], args: Args, done: Callable[[
         worlds[contender] = World(Phold(**{**vars(row), "dt": dt}), *contender, seed=args.seed)
         worlds[contender].window()
         done()
+    second_core = worth_of_second_core()
     windows = interleaved({c: worlds[c].window for c in contenders}, args.repeats, done)
+    second_core = min(second_core, worth_of_second_core())
     return [
         {
             "row": name,
@@ -135,6 +143,7 @@ def run_row(name: str, contenders: list[Contender], args: Args, done: Callable[[
             "events": worlds[scheduler, threads].events,
             "digest": worlds[scheduler, threads].digest(),
             "windows": windows[scheduler, threads],
+            "second_core": second_core,
         }
         for scheduler, threads in contenders
     ]
@@ -188,13 +197,25 @@ def _print(results: list[dict]) -> None:
                 f"{low:.1f} .. {high:.1f}",
                 f"{r['ns_per_event'] / base:.2f}" if base else "",
                 f"{r['events']}",
+                f"{r['second_core']:.2f}",
                 r["digest"][:8],
             )
         )
     coverage = median_interval(results[0]["windows"]).coverage if results else 0.0
     print_table(
         "PHOLD",
-        ("row", "scheduler", "threads", "ns/event", "interval", "time / heap", "events", "digest"),
+        (
+            "row",
+            "scheduler",
+            "threads",
+            "ns/event",
+            "interval",
+            "time / heap",
+            "events",
+            "2nd core",
+            "digest",
+        ),
         lines,
-        f"medians; intervals cover the median with {coverage:.0%}; {machine()}",
+        f"medians; intervals cover the median with {coverage:.0%}; 2nd core: speed of two threads of plain "
+        f"arithmetic over one, 2.0 on free cores; {machine()}",
     )

@@ -236,6 +236,8 @@ class Explorer:
         before: list[list[int]] = [[]]
         stack, ends = [self.start], []
         while stack:
+            if len(parents) > MOST_STATES:
+                raise RuntimeError(f"more than {MOST_STATES} states")
             state = stack.pop()
             number = numbers[self._key(state)]
             following = self._following(state, number, parents)
@@ -250,8 +252,6 @@ class Explorer:
                     parents.append((number, what))
                     before.append([])
                     stack.append(child)
-            if len(parents) > MOST_STATES:
-                raise RuntimeError(f"more than {MOST_STATES} states")
                 before[known].append(number)
         self._check_that_all_can_end(before, ends, parents)
         return Result(len(parents), len(ends))

@@ -1,0 +1,106 @@
+"""Calls into the engine: compiled once for all models, and what of the pool is the caller's own."""
+
+from __future__ import annotations
+
+import threading
+
+import numba
+import numpy as np
+import pytest
+from programs import run
+
+from seer_env.runtime import entry
+
+COMPILED = """
+import collections, json
+import numba.core.event as event
+
+class Compiled(event.Listener):
+    def __init__(self):
+        self.kernels = collections.Counter()
+    def on_start(self, started):
+        dispatcher = started.data["dispatcher"]
+        self.kernels[dispatcher.py_func] += 1
+    def on_end(self, _):
+        pass
+
+compiled = Compiled()
+event.register("numba:compile", compiled)
+from programs import *
+from worlds import Lamps, Ring
+from seer_env.runtime import entry
+from seer_env.runtime.engine import make_engine
+engines = [phold("seer", 2), *(make_engine(world, "serial") for world in (Ring(6), Lamps(3)))]
+for engine in engines:
+    engine.reset(1)
+    model = engine.model
+    engine.step(np.zeros((model.n_agents, model.action_size)), np.ones(model.n_agents, bool))
+found = entry.engine()[0]._cache_hits
+models = [engine.compiled.compilations for engine in engines]
+print(json.dumps({"kernels": sum(compiled.kernels.values()), "engine_found": found, "models": models}))
+"""
+
+
+def test_nothing_is_compiled_in_a_process_that_finds_the_cache_filled():
+    run(COMPILED)
+    assert run(COMPILED) == {"kernels": 0, "engine_found": 1, "models": [0, 0, 0]}
+
+
+def test_one_engine_serves_all_models():
+    assert entry.engine() is entry.engine()
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """A pool whose workers do nothing, so that a call needs no world."""
+    calls = []
+    address, alone, _, now = entry.engine()
+    monkeypatch.setattr(entry, "engine", lambda: (address, alone, lambda *a: calls.append(a), now))
+    return calls
+
+
+def test_a_pool_gets_the_threads_that_are_asked_for_within_numbas_cap(idle, monkeypatch):
+    asked = []
+    monkeypatch.setattr(numba, "set_num_threads", asked.append)
+    cap = numba.config.NUMBA_NUM_THREADS
+    assert entry.run_pool(1, 0)
+    assert entry.run_pool(1000, 0)
+    assert asked[::2] == [1, cap]
+    assert [threads for _, threads, _ in idle] == [1, 1000]
+
+
+def test_numbas_thread_count_is_put_back_after_an_error(idle, monkeypatch):
+    address, alone, _, now = entry.engine()
+
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "engine", lambda: (address, alone, broken, now))
+    before = numba.get_num_threads()
+    with pytest.raises(KeyboardInterrupt):
+        entry.run_pool(1, 0)
+    assert numba.get_num_threads() == before
+
+
+def test_a_layer_for_one_caller_is_not_entered_twice(idle, monkeypatch):
+    monkeypatch.setattr(entry, "_layer_takes_one_caller", lambda: True)
+    told = []
+    monkeypatch.setattr(entry, "_warn_busy", lambda: told.append(1))
+    results = []
+    address, alone, _, now = entry.engine()
+
+    def enter(*_):
+        second = threading.Thread(target=lambda: results.append(entry.run_pool(2, 0)))
+        second.start()
+        second.join(10.0)
+
+    monkeypatch.setattr(entry, "engine", lambda: (address, alone, enter, now))
+    assert entry.run_pool(2, 0)
+    assert results == [False], "the second caller must run its step itself"
+    assert told == [1]
+    assert entry.run_pool(2, 0), "the pool was not given back"
+
+
+def test_the_clock_of_deadlines_runs_in_nanoseconds():
+    now = entry.engine()[3]
+    assert np.diff([now(), now()])[0] < 1_000_000_000

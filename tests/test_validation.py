@@ -1,4 +1,4 @@
-"""A declaration that cannot work is refused before anything is compiled: attribute, value and fix are named."""
+"""A declaration that cannot work is refused before anything is compiled, with attribute, value and fix."""
 
 from __future__ import annotations
 

@@ -266,13 +266,23 @@ class Episode:
 
     def _advance(self, block: np.ndarray) -> bool:
         """Step the engine and retire those whose episode ended; whether it was truncated."""
-        before = self._roster
-        outputs = self._runner.step(block, before.live)
+        before, steps = self._roster, self._engine.steps
+        try:
+            self._runner.step(block, before.live)
+            return self._follow(before)
+        except BaseException:  # an interrupt behind the engine's step: the agents must follow it
+            if self._engine.steps != steps:
+                self._follow(before)
+            raise
+
+    def _follow(self, before: Roster) -> bool:
+        """Retire those whose episode ended in the engine's last step; whether it was truncated."""
+        terminated = self._engine.outputs.terminated
         truncated = self._max_cycles is not None and self._engine.steps >= self._max_cycles
         if truncated:
             after = before.empty()
-        elif np.count_nonzero(outputs.terminated):
-            after = before.without(outputs.terminated)
+        elif np.count_nonzero(terminated):
+            after = before.without(terminated)
         else:
             after = before
         self._show(before, after)

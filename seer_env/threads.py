@@ -15,7 +15,10 @@ Outputs do not depend on the choice, so a wrong one costs time only.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
+
+from seer_env.errors import SeerError
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -25,6 +28,7 @@ __all__ = ["SHARED_WORK", "choose", "shareable_work"]
 #: Entities or agents in a phase from which a second thread can pay. The engine does not share a phase
 #: too small for it, so too low a figure costs little; with fewer than this nothing would be shared.
 SHARED_WORK = 128
+_warned_without_jit = False
 
 
 def shareable_work(model: EventModel) -> float:
@@ -42,6 +46,14 @@ def choose(model: EventModel, scheduler: str = "auto", threads: int | str = "aut
     """
     if threads != "auto" and (isinstance(threads, (bool, str)) or int(threads) != threads or threads < 1):
         raise ValueError(f'threads must be "auto" or an integer from 1 up, got {threads!r}')
+    if scheduler != "python" and _jit_is_disabled():
+        if scheduler != "auto":
+            raise SeerError(
+                f"scheduler {scheduler!r} needs numba's compiler, and NUMBA_DISABLE_JIT is set: unset it, or "
+                "use scheduler='python'"
+            )
+        _warn_without_jit()
+        return "python", 1
     if scheduler in ("python", "serial"):
         if threads not in ("auto", 1):
             raise ValueError(f'scheduler {scheduler!r} has one thread, got threads={threads}: use "seer"')
@@ -53,6 +65,23 @@ def choose(model: EventModel, scheduler: str = "auto", threads: int | str = "aut
     if scheduler == "auto":
         scheduler = "serial" if count == 1 else "seer"
     return scheduler, count
+
+
+def _jit_is_disabled() -> bool:
+    import numba
+
+    return bool(numba.config.DISABLE_JIT)
+
+
+def _warn_without_jit() -> None:
+    global _warned_without_jit
+    if not _warned_without_jit:
+        _warned_without_jit = True
+        warnings.warn(
+            "NUMBA_DISABLE_JIT is set: worlds run under scheduler='python' (same results, far slower)",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def effective_cpus() -> int:

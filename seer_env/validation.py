@@ -16,6 +16,8 @@ from seer_env.runtime.layout import MAX_ENTITIES
 if TYPE_CHECKING:
     from seer_env.model import EventModel
 
+#: `record.<name>` would be numpy's attribute, not the field, under the `python` scheduler.
+RESERVED = frozenset(dir(np.record))
 STATE_SCALARS = ("f8", "i8", "i4", "u8", "u4", "u1", "i1", "b1")
 
 
@@ -75,6 +77,10 @@ def _check_fields(dtype: np.dtype, what: str, subarrays: bool = True) -> None:
         f"{what} must be a structured numpy dtype, got {dtype!r}",
     )
     for name, field in (dtype.fields or {}).items():
+        _require(
+            name.isidentifier() and name not in RESERVED,
+            f"{what}: numpy's records use the name {name!r} for themselves; rename the field",
+        )
         base, shape = field[0].subdtype or (field[0], ())
         _require(
             base.str[1:] in STATE_SCALARS and base.isnative,

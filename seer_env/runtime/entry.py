@@ -20,6 +20,7 @@ from seer_env.runtime.compile import c_function, cached_njit, package_fingerprin
 from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.worker import worker_main
 
+_ENTER = types.void(types.int64, types.int64, types.int64)
 _POOL_LOCK = threading.Lock()
 _FORKED_AFTER_POOL = False
 
@@ -39,16 +40,16 @@ def _now():
 
 @lru_cache(maxsize=1)
 def engine():
-    """The compiled engine: (address of the worker, enter_alone, enter_pool, now_ns)."""
+    """The compiled engine: (the worker's C function, enter_alone, now_ns)."""
     stamp = package_fingerprint()
     worker = c_function(worker_main, types.void(types.int64, types.int64), stamp)
-    triple = types.void(types.int64, types.int64, types.int64)
-    return (
-        worker,
-        cached_njit(_enter_alone, triple, stamp),
-        cached_njit(_enter_pool, triple, stamp, parallel=True),
-        cached_njit(_now, types.int64(), stamp),
-    )
+    return worker, cached_njit(_enter_alone, _ENTER, stamp), cached_njit(_now, types.int64(), stamp)
+
+
+@lru_cache(maxsize=1)
+def pool():
+    """The compiled parallel loop. Loading it starts numba's threading layer: not before it is needed."""
+    return cached_njit(_enter_pool, _ENTER, package_fingerprint(), parallel=True)
 
 
 def pool_available() -> bool:
@@ -64,7 +65,7 @@ def run_pool(threads: int, control: int) -> bool:
 
     The layer may deliver fewer threads than asked for: the engine needs only one.
     """
-    address, _, enter_pool, _ = engine()
+    address, enter_pool = engine()[0], pool()
     before = numba.get_num_threads()
     numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
     try:
@@ -88,23 +89,29 @@ def _layer_takes_one_caller() -> bool:
     return numba_parallel.threading_layer() == "workqueue"
 
 
-@lru_cache(maxsize=1)
+_WARNED: set[str] = set()
+
+
+def _warn_once(what: str, text: str) -> None:
+    """Warn the first time only, also where warnings are errors."""
+    if what not in _WARNED:
+        _WARNED.add(what)
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
 def _warn_fork() -> None:
-    warnings.warn(
+    _warn_once(
+        "fork",
         "this process was forked after a parallel step, and GNU OpenMP cannot run in it: the env steps "
         "on one thread (same results). Use the 'spawn' or 'forkserver' start method, or install tbb.",
-        RuntimeWarning,
-        stacklevel=2,
     )
 
 
-@lru_cache(maxsize=1)
 def _warn_busy() -> None:
-    warnings.warn(
+    _warn_once(
+        "busy",
         "numba's 'workqueue' threading layer serves one thread of the program at a time: a step that "
         "finds it busy runs on one thread (same results). Install OpenMP (libgomp) or tbb.",
-        RuntimeWarning,
-        stacklevel=2,
     )
 
 

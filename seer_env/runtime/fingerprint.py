@@ -4,6 +4,7 @@ global constants it reads. Two functions with one fingerprint compile to the sam
 
 from __future__ import annotations
 
+import dis
 import enum
 import hashlib
 import sys
@@ -150,6 +151,17 @@ def names_of(code: types.CodeType) -> list[str]:
         if isinstance(constant, types.CodeType):
             names += names_of(constant)
     return sorted(set(names))
+
+
+def attributes_of(module: types.ModuleType, function: Callable) -> set[str]:
+    """Names that a function's code reads from a module, as in `module.name`."""
+    names, previous = set(), None
+    for instruction in dis.get_instructions(function.__code__):
+        reads = instruction.opname in ("LOAD_ATTR", "LOAD_METHOD")
+        if reads and previous is not None and function.__globals__.get(previous) is module:
+            names.add(instruction.argval)
+        previous = instruction.argval if instruction.opname == "LOAD_GLOBAL" else None
+    return names
 
 
 def reached_globals(function: Callable) -> dict:

@@ -44,16 +44,18 @@ def nearest_function(dimensions: int, k: int) -> Callable:
     `near_q` (float64) and `near_c` (int64) are scratch of length `NEAR_BUFFER`.
     """
     best = "".join(f"b{i} = math.inf\ne{i} = int64(-1)\n" for i in range(k))
-    exchanges = "".join(_EXCHANGE.format(b=f"b{i}", e=f"e{i}") for i in range(k))
-    sort_in = _SORT_IN.format(exchanges=indent(exchanges, "    "))
+    bubble = "".join(_EXCHANGE.format(i=i, above=i - 1) for i in range(k - 1, 0, -1))
+    sort_in = _SORT_IN.format(bubble=indent((_REPLACE_LAST.format(last=k - 1) if k else "") + bubble, "    "))
     visit = _VISIT_NEAREST.format(
         half=NEAR_BUFFER // 2,
         distance=indent(_distance(dimensions), "        "),
         sort_in=indent(sort_in, "        "),
     )
     ids = "".join(f"int64(order[e{i}]) if e{i} >= 0 else int64(-1), " for i in range(k))
-    body = f"{best}held = 0\ncount = -1  # the asker counts itself\n"
-    body += _rows_and_runs(dimensions, visit) + sort_in + f"return max(count, 0), ({ids})\n"
+    nobody = ", ".join(["int64(-1)"] * k) + ("," if k else "")
+    body = f"if not radius > 0.0:\n    return int64(0), ({nobody})\n"
+    body += f"{best}held = int64(0)\ncount = int64(-1)  # the asker counts itself\n"
+    body += _rows_and_runs(dimensions, visit) + sort_in + f"return max(count, int64(0)), ({ids})\n"
     arguments = "cells, starts, order, x, y, z, j, radius, near_q, near_c"
     return _function(f"nearest_{dimensions}d_{k}", arguments, body)
 
@@ -65,21 +67,32 @@ def within_function(dimensions: int) -> Callable:
     Ids go into `found`, int64, with room for one more than there are entities.
     """
     visit = _VISIT_WITHIN.format(distance=indent(_distance(dimensions), "    "))
-    body = "count = 0\n" + _rows_and_runs(dimensions, visit) + "return count\n"
+    body = (
+        "count = 0\nif not radius > 0.0:\n    return count\n"
+        + _rows_and_runs(dimensions, visit)
+        + "return count\n"
+    )
     return _function(f"within_{dimensions}d", "cells, starts, order, x, y, z, j, radius, found", body)
 
 
+# A candidate takes the last place if it is nearer, and rises past all that are farther: those that
+# are equally near keep the order in which they were visited.
+_REPLACE_LAST = """\
+nearer = q < b{last}
+b{last}, e{last} = choose(nearer, q, b{last}), choose(nearer, e, e{last})
+"""
+
 _EXCHANGE = """\
-nearer = q < {b}
-q, {b} = choose(nearer, {b}, q), choose(nearer, q, {b})
-e, {e} = choose(nearer, {e}, e), choose(nearer, e, {e})
+nearer = b{i} < b{above}
+b{above}, b{i} = choose(nearer, b{i}, b{above}), choose(nearer, b{above}, b{i})
+e{above}, e{i} = choose(nearer, e{i}, e{above}), choose(nearer, e{above}, e{i})
 """
 
 _SORT_IN = """\
 for t in range(held):
     e = near_c[t]
     q = choose(e == j, math.inf, near_q[t])
-{exchanges}
+{bubble}
 count += held
 held = 0
 """

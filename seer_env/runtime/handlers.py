@@ -385,6 +385,9 @@ def _integers(sim, n):
 # -- the world at the last boundary ----------------------------------------------------------------------
 
 
+compiled_cell, compiled_image = kernel(clamped_cell), kernel(nearest_image)
+
+
 def _need_grid(sim, word: str) -> int:
     if not sim.spec.dimensions:
         raise TypingError(f"sim.{word}: the model declares no grid")
@@ -454,7 +457,7 @@ def _offset(sim, j):
 
 
 def _delta_function(d: int):
-    image, axis, period_of = kernel(nearest_image), 3 + d, _periods_of[d]
+    image, axis, period_of = compiled_image, 3 + d, _periods_of[d]
 
     def delta(sim, j):
         control = _control_of(address_of(sim))
@@ -483,7 +486,7 @@ def _select(typingctx, condition, a, b):
 def compiled_query(function):
     """A query of `grid_queries.py`, compiled."""
     scope = dict(function.__globals__)
-    scope.update(clamped_cell=kernel(clamped_cell), nearest_image=kernel(nearest_image), choose=_select)
+    scope.update(clamped_cell=compiled_cell, nearest_image=compiled_image, choose=_select)
     return kernel(types_function(function, scope))
 
 

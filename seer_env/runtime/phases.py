@@ -35,7 +35,7 @@ NOTHING, ACT, SETTLE, EXECUTE, COUNT_CELLS, PUBLISH, OBSERVE, RESUME, STOP = ran
 #: Items between asking for memory and using it: the queue line first, then what it points to.
 LINE_AHEAD, EVENT_AHEAD = 6, 3
 #: Events of one entity that a worker executes in one go.
-MOST_EVENTS = 256
+MOST_EVENTS = 64
 HEADER_BYTES = HEADER.itemsize
 
 

@@ -22,8 +22,13 @@ from seer_env.errors import ModelError
 from seer_env.runtime import handlers as h
 from seer_env.runtime.atomics import pointer, prefetch
 from seer_env.runtime.compile import OPTIONS, c_function, package_fingerprint
-from seer_env.runtime.fingerprint import Unfingerprintable, fingerprint, is_library, names_of, reached_globals
-from seer_env.runtime.grid import clamped_cell
+from seer_env.runtime.fingerprint import (
+    Unfingerprintable,
+    attributes_of,
+    fingerprint,
+    is_library,
+    reached_globals,
+)
 from seer_env.runtime.layout import MICRO_SHIFT
 from seer_env.runtime.leq import EXCEPTION, record_breach
 from seer_env.runtime.pipeline import HandlerCompiler
@@ -278,7 +283,7 @@ def _scope(spec: h.SimSpec) -> dict[str, Any]:
         "control_at": h.control_at,
         "cells_at": h.cells_at,
         "index_at": h.index_at,
-        "clamped_cell": h.kernel(clamped_cell),
+        "clamped_cell": h.compiled_cell,
         "record_breach": record_breach,
         "prefetch": prefetch,
         "ROWS_AHEAD": 8,
@@ -335,7 +340,9 @@ def _place(function) -> str:
 
 def _refuse_functions_of(module: ModuleType, function) -> None:
     """numba does not see through `module.function(...)`: say so before it says something else."""
-    for name in [] if is_library(module) else names_of(function.__code__):
+    if is_library(module):
+        return
+    for name in sorted(attributes_of(module, function)):
         if isinstance(vars(module).get(name), FunctionType):
             raise ModelError(
                 f"{_place(function)} calls {module.__name__}.{name}(...): import the function by its name, "

@@ -58,6 +58,8 @@ PAUSE_NS = 20_000_000.0
 #: Rounds that one worker executes before it learns what an event costs, and the time after which it
 #: does so earlier.
 ROUNDS_PER_LOOK, LOOK_NS = 64, 500_000
+#: The most items of a claim, whatever they are expected to cost: the first heavy ones are a surprise.
+MOST_ITEMS = 256
 #: Rough costs, nanoseconds: of settling a block, and per entity of counting and of publishing.
 SETTLE_NS, COUNT_NS, PUBLISH_NS = 300.0, 4.0, 8.0
 
@@ -84,7 +86,7 @@ def offer(control, worker, worker_address, kind, total, cost):
     """Execute a phase at once if it is too small to share, else publish it; True if published."""
     if total == 0:
         return False
-    if total * cost <= SHARE_NS:
+    if total * cost <= SHARE_NS and total <= MOST_ITEMS:
         control.direct = 1
         started = clock_ns()
         perform(control, worker, worker_address, kind, int64(0), total)
@@ -92,7 +94,7 @@ def offer(control, worker, worker_address, kind, total, cost):
         return False
     control.direct = 1 if control.threads == 1 else 0
     grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
-    grain = max(int64(1), min(grain, int64(PAUSE_NS / cost)))
+    grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
     control.events_before, control.measured_before = totals(control)
     control.shared_kind, control.shared_total, control.shared_cost = kind, total, cost
     publish(control, kind, total, grain)

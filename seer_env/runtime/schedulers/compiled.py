@@ -37,7 +37,7 @@ class CompiledEngine(Engine):
         super().__init__(model, event_capacity)
         self.scheduler = scheduler
         self.threads = 1 if scheduler == "serial" else threads
-        self._worker, self._enter_alone, _, self._now = engine()
+        self._worker, self._enter_alone, self._now = engine()
         self.compiled = compile_model(model)
         self._memory = Memory(model, self.compiled, self.threads)
         self._words = self._memory.control.view(np.int64)
@@ -210,6 +210,10 @@ class CompiledEngine(Engine):
             self._call(stages.AT_BOUNDARY, idle, nobody, scratch, 1)
             for actions, live in self._log:
                 rule, _ = self._call(stages.AT_ACTIONS, actions, live, scratch, 1)
+                if rule == "slots":  # free ones lie in the stacks of workers that do not run now
+                    self._committed = committed
+                    self._recover(2 * memory.slots)
+                    return
                 assert rule == "", f"a step that succeeded met {rule!r} when replayed"
                 self._committed = Committed(self.steps + 1, committed.outputs)
         finally:

@@ -23,12 +23,16 @@ class PythonEngine(Engine):
     def __init__(self, model, event_capacity=None):
         super().__init__(model, event_capacity)
         self._dtype = pending_dtype(model.payload_words)
+        #: The boundary to go back to while a step is under way, or after one that was interrupted.
+        self._undo: tuple[Boundary, Outputs] | None = None
         self._load(empty_boundary(model))
 
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         start = time.perf_counter()
-        before, before_outputs = self.capture(), self.outputs
+        before = self.capture()  # which recovers, if the last step was interrupted
+        before_outputs = self.outputs
         outputs = self.new_outputs()
+        self._undo = before, before_outputs
         try:
             with np.errstate(all="ignore"):  # compiled arithmetic wraps and overflows silently
                 executed = self._window(actions, live)
@@ -37,10 +41,9 @@ class PythonEngine(Engine):
                 self._committed = Committed(before.steps + 1, before_outputs)
                 self._observe(live, outputs)
             self.stats = StepStats(executed, executed, 0, drained - start, time.perf_counter() - drained)
-            self._committed = Committed(before.steps + 1, outputs)
+            self._committed, self._undo = Committed(before.steps + 1, outputs), None
         except BaseException:  # KeyboardInterrupt too: a step is atomic
-            self._load(before)
-            self._committed = Committed(before.steps, before_outputs)
+            self._recover()
             raise
         return outputs
 
@@ -100,7 +103,15 @@ class PythonEngine(Engine):
         padded = tuple(float(p) for p in payload) + (0.0,) * (words - len(payload))
         heapq.heappush(self._heap, (when, seq, kind, target, padded))
 
+    def _recover(self) -> None:
+        """Undo a step that did not end. Interrupted, it starts again at the engine's next use."""
+        if self._undo is not None:
+            before, outputs = self._undo
+            self._set(before.copy())
+            self._committed, self._undo = Committed(before.steps, outputs), None
+
     def capture(self) -> Boundary:
+        self._recover()
         pending = np.zeros(len(self._heap), self._dtype)
         for row, event in zip(pending, sorted(self._heap)):
             row["time"], row["seq"], row["kind"], row["target"], row["payload"] = event
@@ -114,7 +125,11 @@ class PythonEngine(Engine):
         )
 
     def _load(self, boundary: Boundary) -> None:
+        self._undo = None
         self._committed = Committed(boundary.steps, self.outputs)
+        self._set(boundary)
+
+    def _set(self, boundary: Boundary) -> None:
         self._state = boundary.state
         self._emitted, self._stream, self._gamma = boundary.emitted, boundary.stream, boundary.gamma
         self._heap = [
@@ -146,6 +161,7 @@ class PythonEngine(Engine):
 
     @property
     def state(self) -> np.ndarray:
+        self._recover()
         view = self._state.view()
         view.flags.writeable = False
         return view

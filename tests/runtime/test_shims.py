@@ -30,7 +30,7 @@ class Wide(EventModel):
             ("f", "f8"),
             ("i", "i8"),
             ("small", "i4"),
-            ("tiny", "i1"),
+            ("byte", "i1"),
             ("unsigned", "u8"),
             ("flag", "?"),
             ("row", "f8", (3,)),
@@ -81,7 +81,7 @@ class Wide(EventModel):
         me.row[0] = event.payload[3]
         me.grid[1, 0] += int(event.payload[6])
         me.small -= 1
-        me.tiny = np.int8(me.small % 100)
+        me.byte = np.int8(me.small % 100)
 
     @output
     def observe(me, obs, info, sim):

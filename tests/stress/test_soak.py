@@ -13,13 +13,11 @@ from programs import run
 SOAK = "import runpy, sys; sys.argv[0] = 'soak'; runpy.run_module('stress.soak', run_name='__main__')"
 #: Growth of resident memory that is not a leak: arenas that the allocator keeps, jitter of measurement.
 SLACK_MIB = 16.0
-#: glibc gives freed arrays back at once, so that what stays resident is what is held.
-RETURNED = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
 
 
 def soak(seconds: float, seed: int) -> dict:
     """Run a soak; a mismatch is an error, and a hang its exit status."""
-    return run(SOAK, arguments=(seconds, seed), patience=3.0 * seconds + 300.0, **RETURNED)
+    return run(SOAK, arguments=(seconds, seed), patience=3.0 * seconds + 300.0)
 
 
 def check(result: dict, examples: int) -> None:

@@ -109,12 +109,25 @@ class _Walk:
         self.value(function.__kwdefaults__)
         for cell in function.__closure__ or ():
             self.value(cell.cell_contents)
-        for name, found in reached_globals(function).items():
-            self.text("global", name)
-            if isinstance(found, types.ModuleType):
-                self._module(found, names_of(function.__code__))
-            else:
-                self.value(found)
+        for chain in global_reads(function):
+            self._read(function.__globals__, chain)
+
+    def _read(self, scope: dict, chain: tuple[str, ...]) -> None:
+        """A global, or what an attribute chain reads from a module."""
+        self.text("global", *chain)
+        if chain[0] not in scope:
+            return  # a builtin, or not defined yet
+        found = scope[chain[0]]
+        for name in chain[1:]:
+            if not isinstance(found, types.ModuleType) or is_library(found):
+                break
+            found = vars(found).get(name)
+        if not isinstance(found, types.ModuleType):
+            self.value(found)
+        elif is_library(found):
+            self.text("library", found.__name__, _TRUSTED.get(found.__name__.split(".")[0], ""))
+        else:
+            raise Unfingerprintable(f"module {found.__name__} as a value")
 
     def code(self, code: types.CodeType) -> None:
         self.text("code", code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars)
@@ -125,46 +138,43 @@ class _Walk:
             else:
                 self.value(constant)
 
-    def _module(self, module: types.ModuleType, names: list[str]) -> None:
-        self.text("module", module.__name__)
-        if is_library(module):
-            self.text(_TRUSTED.get(module.__name__.split(".")[0], ""))
-            return
-        for name in names:
-            found = vars(module).get(name, self)
-            if isinstance(found, types.ModuleType):
-                self._module(found, [n for n in names if n != name])
-            elif found is not self:
-                self.text("attribute", name)
-                self.value(found)
-
 
 def is_library(module: types.ModuleType) -> bool:
     """Whether numba knows a module's functions, and they change with its version alone."""
     return module.__name__.split(".")[0] in {"math", "builtins", "operator", "cmath", *_TRUSTED}
 
 
-def names_of(code: types.CodeType) -> list[str]:
-    """Names of globals and attributes that a code object and those nested in it mention."""
-    names = list(code.co_names)
+def global_reads(function: Callable) -> list[tuple[str, ...]]:
+    """What a function's code, and the code nested in it, reads from its globals.
+
+    Each as a chain: `LIMIT` is `("LIMIT",)`, `constants.LIMIT` is `("constants", "LIMIT")`.
+    """
+    return sorted(_global_reads(function.__code__))
+
+
+def _global_reads(code: types.CodeType) -> set[tuple[str, ...]]:
+    chains: set[tuple[str, ...]] = set()
+    chain: tuple[str, ...] = ()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
+            chain += (instruction.argval,)
+            continue
+        if chain:
+            chains.add(chain)
+        chain = (instruction.argval,) if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ()
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names += names_of(constant)
-    return sorted(set(names))
+            chains |= _global_reads(constant)
+    return chains
 
 
 def attributes_of(module: types.ModuleType, function: Callable) -> set[str]:
     """Names that a function's code reads from a module, as in `module.name`."""
-    names, previous = set(), None
-    for instruction in dis.get_instructions(function.__code__):
-        reads = instruction.opname in ("LOAD_ATTR", "LOAD_METHOD")
-        if reads and previous is not None and function.__globals__.get(previous) is module:
-            names.add(instruction.argval)
-        previous = instruction.argval if instruction.opname == "LOAD_GLOBAL" else None
-    return names
+    scope = function.__globals__
+    return {c[1] for c in global_reads(function) if len(c) > 1 and scope.get(c[0]) is module}
 
 
 def reached_globals(function: Callable) -> dict:
-    """The globals that a function's code mentions and that exist now."""
+    """The globals that a function's code reads and that exist now."""
     scope = function.__globals__
-    return {name: scope[name] for name in names_of(function.__code__) if name in scope}
+    return {chain[0]: scope[chain[0]] for chain in global_reads(function) if chain[0] in scope}

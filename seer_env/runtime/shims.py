@@ -7,9 +7,11 @@ too; nothing of the user's is changed.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from functools import cache
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -213,8 +215,9 @@ def compile_model(model: EventModel) -> CompiledModel:
     try:
         shape = (grid, model.action_kind, model.n_agents > 0, model.info is None)
         stamp = fingerprint(package_fingerprint(), repr(spec), shape, functions, outputs)
-    except Unfingerprintable:
+    except Unfingerprintable as reason:
         stamp = None
+        _warn_uncached(type(model).__name__, str(reason))
     with _LOCK:
         if stamp is not None and stamp in _COMPILED:
             return _COMPILED[stamp]
@@ -224,6 +227,16 @@ def compile_model(model: EventModel) -> CompiledModel:
             while len(_COMPILED) > _KEPT:
                 _COMPILED.popitem(last=False)
         return compiled
+
+
+@cache
+def _warn_uncached(model: str, reason: str) -> None:
+    """Say once that a model is compiled anew each time, and why."""
+    logging.getLogger("seer_env").warning(
+        "%s reaches a %s, which cannot be compared across processes: it is compiled anew each time",
+        model,
+        reason,
+    )
 
 
 def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledModel:

@@ -1,4 +1,4 @@
-"""For tests/runtime/test_atomic.py: a replay finds the slots it needs, whoever held them at the checkpoint."""
+"""A replay finds the slots it needs, whoever held them at the checkpoint."""
 
 import numpy as np
 import pytest

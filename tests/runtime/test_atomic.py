@@ -162,6 +162,26 @@ def test_ctrl_c_in_a_long_step_is_served_within_a_second_and_undoes_the_step(nam
         assert engine.digest() == before
 
 
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_ctrl_c_in_one_entitys_long_window_is_served_within_a_second_and_undoes_the_step(name, unfailing):
+    engine = make_engine(Faulty(N), *SCHEDULERS[name], event_capacity=1 << 40)
+    engine.reset(8)
+    assert play(engine, 0, 2) == unfailing[:2]
+    before = engine.digest()
+    actions = orders(engine.model, (100, Fault.ENDLESS, 2.5))  # 2**29 events
+    struck = []
+    timer = threading.Timer(0.1, lambda: (struck.append(time.perf_counter()), _thread.interrupt_main()))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            engine.step(actions, np.ones(N, bool))
+    finally:
+        timer.cancel()
+    assert time.perf_counter() - struck[0] < 1.0
+    assert engine.digest() == before
+    assert play(engine, 2, 4) == unfailing[2:4]
+
+
 class Interrupter:
     """Raises KeyboardInterrupt before the n-th line that the runtime's Python code executes."""
 

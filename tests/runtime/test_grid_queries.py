@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 import pytest
 from grid_worlds import GRIDS, NEAREST, WITHIN, Sighted, positions_in
+from gymnasium import spaces
 
-from seer_env.model import Grid
+from seer_env.model import EventModel, Grid, handles
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.grid import build_index, cells_of
 from seer_env.runtime.grid_queries import NEAR_BUFFER, nearest_function, within_function
@@ -90,6 +93,18 @@ def test_nearest_counts_all_and_gives_the_k_nearest_first(world, cells, k):
         )
 
 
+def test_of_equally_near_ones_the_first_in_cell_order_wins():
+    """Whole coordinates, so that distances are exact and many are equal."""
+    grid = Grid(("x", "y"), 2.0, (0.0, 0.0), (8.0, 8.0))
+    state = np.zeros(64, Sighted.entity)
+    state["x"], state["y"] = np.random.default_rng(0).integers(0, 8, (2, 64))
+    brute, queries = Brute(grid, state), Queries(grid, state)
+    for i in range(64):
+        found = queries.within(i, 3.0)
+        expected = sorted(found, key=lambda j, i=i: brute.square[i, j])[:6]
+        assert queries.nearest(6, i, 3.0)[1][: len(expected)] == expected
+
+
 def test_within_lists_rows_of_cells_from_low_to_high_then_by_entity():
     grid = Grid(("x", "y"), 1.0, (0.0, 0.0), (8.0, 8.0))
     state = positions_in(Grid(("x", "y"), 1.0, (1.0, 1.0), (7.0, 7.0), wrap=True), 64)
@@ -107,10 +122,12 @@ def test_beyond_the_seam_of_a_torus_neighbours_come_last_in_their_row():
     assert Queries(grid, state).within(7, 2.5) == [5, 6, 0, 1]
 
 
-def test_no_radius_no_neighbour(world):
+@pytest.mark.parametrize("radius", [0.0, -1.0, -40.0, float("inf"), float("nan")])
+def test_no_radius_finds_nobody_and_an_infinite_one_everybody(world, radius):
     _, _, queries = world
-    assert queries.within(3, 0.0) == []
-    assert queries.nearest(2, 3, 0.0) == (0, [-1, -1])
+    near = set(range(60)) - {3} if radius == float("inf") else set()
+    assert set(queries.within(3, radius)) == near
+    assert queries.nearest(2, 3, radius)[0] == len(near)
 
 
 def test_who_stands_alone_has_no_neighbour():
@@ -178,6 +195,41 @@ def test_what_an_observation_shows_is_brute_force(name):
             np.testing.assert_allclose(
                 abs(engine.outputs.info[axis][i]), abs(delta[i, (i + 1) % 120]), atol=1e-12
             )
+
+
+class PeekKind(IntEnum):
+    PEEK = 0
+
+
+class Peek(EventModel):
+    """Entity 0 looks at the entity `j`, which may not exist."""
+
+    name = "peek"
+    Kind = PeekKind
+    entity = np.dtype([("x", "f8"), ("seen", "f8")])
+    public = ("x",)
+    grid = Grid(("x",), 1.0, (0.0,), (4.0,))
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def reset(self, state, schedule, rng):
+        schedule(0, 0.5, PeekKind.PEEK)
+
+    @handles(PeekKind.PEEK)
+    def peek(me, event, sim):
+        if sim.params.offset:
+            me.seen = sim.offset(sim.params.j)[0]
+        else:
+            me.seen = sim.view(sim.params.j).x
+
+
+@pytest.mark.parametrize("scheduler", ["python", "serial"])
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize("j", [-1, 4])
+def test_an_entity_that_does_not_exist_is_an_index_error_everywhere(scheduler, offset, j):
+    engine = make_engine(Peek(4, 0, {"j": j, "offset": offset}), scheduler)
+    engine.reset(0)
+    with pytest.raises(IndexError):
+        engine.step(np.zeros((0, 1)), np.zeros(0, bool))
 
 
 def test_handlers_see_the_last_boundary_and_outputs_the_current_one():

@@ -6,7 +6,7 @@ offset, in a row first the cells inside the bounds, then those beyond the seam o
 run of cells in cell order. So the order of neighbours, and with it the last bit of a sum over
 them, depends on positions alone.
 
-The functions here are one source for both worlds: `handlers.py` compiles them, the `python`
+The functions here are one source for both worlds: `sim_boundary.py` compiles them, the `python`
 scheduler calls them as they are.
 """
 

@@ -31,7 +31,7 @@ NEAR_BUFFER = 64
 
 
 def choose(condition, a, b):
-    """`a` if the condition holds, else `b`; compiled to a select (`handlers.py`)."""
+    """`a` if the condition holds, else `b`; compiled to a select (`sim_boundary.py`)."""
     return a if condition else b
 
 

@@ -7,7 +7,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NoPythonSupportedFeatureValidation
 
-from seer_env.runtime.handlers import SimType
+from seer_env.runtime.sim_type import SimType
 
 _ANY_ARRAY = types.Array(types.uint8, 1, "C")
 

@@ -3,7 +3,7 @@
 Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. A stream is
 a start and an odd increment (gamma) of its own, both hashed from `(seed, entity)`; its n-th value
 is `mix64(start + n * gamma)`. The streams are therefore independent of the order in which
-entities run. This module holds the reference in Python integers; `handlers.py` holds the compiled
+entities run. This module holds the reference in Python integers; `sim_events.py` holds the compiled
 twin, and a test compares the two.
 """
 

@@ -21,7 +21,7 @@ from numba.core.ccallback import CFunc
 from numba.core.errors import NumbaError
 
 from seer_env.errors import ModelError
-from seer_env.runtime import handlers as h
+from seer_env.runtime import sim_boundary, sim_events, sim_type  # noqa: F401 - sim_events: registers `emit`
 from seer_env.runtime.atomics import pointer, prefetch
 from seer_env.runtime.compile import OPTIONS, c_function, package_fingerprint
 from seer_env.runtime.fingerprint import (
@@ -160,7 +160,7 @@ PUBLISH_PLACE = """c = cell[i]
 class CompiledModel:
     """Addresses of a model's C functions, 0 where it has none; keeps the code alive."""
 
-    spec: h.SimSpec
+    spec: sim_type.SimSpec
     handlers: tuple[int, ...]
     act: int
     observe: int
@@ -180,9 +180,9 @@ _LOCK = threading.RLock()
 _KEPT = 64
 
 
-def sim_spec(model: EventModel) -> h.SimSpec:
+def sim_spec(model: EventModel) -> sim_type.SimSpec:
     """The part of a model that its compiled `sim` depends on."""
-    return h.SimSpec(
+    return sim_type.SimSpec(
         entity=model.entity,
         words=model.payload_words,
         params=params_dtype(model),
@@ -239,9 +239,9 @@ def _warn_uncached(model: str, reason: str) -> None:
     )
 
 
-def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledModel:
+def _compile(model: EventModel, spec: sim_type.SimSpec, stamp: str | None) -> CompiledModel:
     for name in model.tables:
-        h.declare_table(name)
+        sim_type.declare_table(name)
     scope = _scope(spec)
     jitted = _Jitted()
     functions: list[CFunc] = []
@@ -265,7 +265,7 @@ def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledM
             OBSERVE,
             "observe",
             ", ".join(map(_place, (model.observe, model.reward, model.terminated))),
-            sim_at=h.sim_constructor(replace(spec, outputs=True)),
+            sim_at=sim_type.sim_constructor(replace(spec, outputs=True)),
             SIZE=spec.observation_size,
             INFO_BYTES=spec.info.itemsize if model.info is not None else 0,
             RANKED=model.grid is not None,
@@ -282,7 +282,7 @@ def _compile(model: EventModel, spec: h.SimSpec, stamp: str | None) -> CompiledM
     )
 
 
-def _scope(spec: h.SimSpec) -> dict[str, Any]:
+def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:
     return {
         "carray": carray,
         "pointer": pointer,
@@ -292,17 +292,17 @@ def _scope(spec: h.SimSpec) -> dict[str, Any]:
         "uint8": np.uint8,
         "float64": np.float64,
         "float32": np.float32,
-        "worker_at": h.worker_at,
-        "control_at": h.control_at,
-        "cells_at": h.cells_at,
-        "index_at": h.index_at,
-        "clamped_cell": h.compiled_cell,
+        "worker_at": sim_type.worker_at,
+        "control_at": sim_type.control_at,
+        "cells_at": sim_boundary.cells_at,
+        "index_at": sim_boundary.index_at,
+        "clamped_cell": sim_boundary.compiled_cell,
         "record_breach": record_breach,
         "prefetch": prefetch,
         "ROWS_AHEAD": 8,
         "EXCEPTION": EXCEPTION,
         "FIRST_SEQ": 1 << MICRO_SHIFT,
-        "sim_at": h.sim_constructor(spec),
+        "sim_at": sim_type.sim_constructor(spec),
         "ENTITY": spec.entity,
         "EVENT": spec.event,
         "INFO": spec.info,

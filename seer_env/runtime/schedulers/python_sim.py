@@ -1,4 +1,4 @@
-"""What `sim` is under the `python` scheduler: the same words as `handlers.py`, in plain Python."""
+"""What `sim` is under the `python` scheduler: the same words as `sim_type.py`, in plain Python."""
 
 from __future__ import annotations
 

@@ -1,0 +1,236 @@
+"""`sim` in compiled handlers and outputs: a numba type that holds the address of its worker.
+
+| word | meaning |
+|---|---|
+| `sim.me`, `sim.now` | index of the entity; time of the event, or of the boundary in outputs |
+| `sim.n_entities`, `sim.n_agents` | sizes |
+| `sim.params.<name>`, `sim.tables.<name>` | the model's constants |
+| `sim.emit(target, delay, kind, *payload)` | send an event (handlers only) |
+| `sim.random()`, `normal(mean, std)`, `exponential(mean)`, `integers(n)` | own stream (handlers only) |
+| `sim.view(j)` | public fields of entity j at the last boundary |
+| `sim.offset(j)` | displacement to j at that boundary, a tuple, by the shortest way round a torus |
+| `sim.nearest(k, radius)` | `(count, ids)`: others within the radius, ids of the k nearest or -1 |
+| `sim.within(radius)` | ids of the others within the radius, int64, valid until the next query |
+
+`runtime/schedulers/python_sim.py` has the same words in plain Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, models, overload_attribute, register_model
+
+from seer_env.runtime.atomics import I64, pointer
+from seer_env.runtime.layout import CONTROL, WORKER, event_dtype
+from seer_env.runtime.leq import HEADER
+
+kernel = njit(nogil=True, error_model="numpy")
+HEADER_BYTES = HEADER.itemsize
+PAYLOAD_OFFSET = HEADER.fields["payload"][1]  # type: ignore[index]  # a structured dtype
+
+
+@dataclass(frozen=True)
+class SimSpec:
+    """What of a model the compiled `sim` depends on; hashable, and the name of its numba type."""
+
+    entity: np.dtype
+    words: int
+    params: np.dtype
+    tables: tuple[tuple[str, np.dtype, int], ...]
+    public: np.dtype
+    dimensions: int
+    info: np.dtype
+    action_size: int
+    observation_size: int
+    outputs: bool = field(default=False)
+
+    @property
+    def event(self) -> np.dtype:
+        """Event record with this model's payload."""
+        return event_dtype(self.words)
+
+
+class SimType(types.Type):
+    """The numba type of `sim`."""
+
+    def __init__(self, spec: SimSpec):
+        self.spec = spec
+        super().__init__(f"Sim({spec!r})")
+
+
+class TablesType(types.Type):
+    """The numba type of `sim.tables`."""
+
+    def __init__(self, spec: SimSpec):
+        self.spec = spec
+        super().__init__(f"Tables({spec!r})")
+
+
+@register_model(SimType)
+@register_model(TablesType)
+class AddressModel(models.PrimitiveModel):
+    """Both are one int64: an address."""
+
+    def __init__(self, manager, fe_type):
+        super().__init__(manager, fe_type, I64)
+
+
+def _identity(context, builder, sig, args):
+    return args[0]
+
+
+def sim_constructor(spec: SimSpec):
+    """An intrinsic that makes the `sim` of a worker's address."""
+
+    def sim_at(typingctx, address):
+        return SimType(spec)(types.int64), _identity
+
+    return intrinsic(sim_at)
+
+
+@intrinsic
+def address_of(typingctx, sim):
+    """The address that a `sim` or `sim.tables` holds."""
+    return types.int64(sim), _identity
+
+
+@intrinsic
+def tables_at(typingctx, sim):
+    """`sim.tables` of a `sim`."""
+    return TablesType(sim.spec)(sim), _identity
+
+
+@kernel
+def worker_at(address):
+    """The worker record at an address."""
+    return carray(pointer(address), (1,), WORKER)[0]
+
+
+@kernel
+def control_at(address):
+    """The control record at an address."""
+    return carray(pointer(address), (1,), CONTROL)[0]
+
+
+def fixed_field(dtype: np.dtype, name: str, element: int = 0):
+    """An intrinsic that reads a field of the record at an address, once per C function.
+
+    The load is declared invariant: what a step never changes while handlers run (addresses, sizes,
+    the grid's geometry) need not be read again after every store that a handler makes.
+    """
+    kind, offset = dtype.fields[name][:2]  # type: ignore[index,misc]  # a structured dtype
+    floating = kind.base.kind == "f"
+    result, lowered = (types.float64, ir.DoubleType()) if floating else (types.int64, I64)
+
+    def read(typingctx, address):
+        def codegen(context, builder, sig, args):
+            place = builder.add(args[0], I64(offset + 8 * element))
+            value = builder.load(builder.inttoptr(place, lowered.as_pointer()), align=8)
+            value.set_metadata("invariant.load", builder.module.add_metadata([]))
+            return value
+
+        return result(types.int64), codegen
+
+    read.__name__ = f"read_{name}_{element}"
+    return intrinsic(read)
+
+
+control_of = fixed_field(WORKER, "control")
+n_of, agents_of = fixed_field(CONTROL, "n_entities"), fixed_field(CONTROL, "n_agents")
+params_of, tables_of = fixed_field(CONTROL, "params"), fixed_field(CONTROL, "tables")
+
+
+# -- sizes, time and constants -----------------------------------------------------------------------
+
+
+@overload_attribute(SimType, "me")
+def _me(sim):
+    return lambda sim: worker_at(address_of(sim)).me
+
+
+@overload_attribute(SimType, "now")
+def _now(sim):
+    if sim.spec.outputs:
+        return lambda sim: control_at(worker_at(address_of(sim)).control).clock
+    return lambda sim: worker_at(address_of(sim)).now
+
+
+@overload_attribute(SimType, "n_entities")
+def _n_entities(sim):
+    return lambda sim: n_of(control_of(address_of(sim)))
+
+
+@overload_attribute(SimType, "n_agents")
+def _n_agents(sim):
+    return lambda sim: agents_of(control_of(address_of(sim)))
+
+
+@overload_attribute(SimType, "params")
+def _params(sim):
+    dtype = sim.spec.params
+
+    def params(sim):
+        return carray(pointer(params_of(control_of(address_of(sim)))), (1,), dtype)[0]
+
+    return params
+
+
+@overload_attribute(SimType, "tables")
+def _tables(sim):
+    return lambda sim: tables_at(sim)
+
+
+_TABLE_NAMES: set[str] = set()
+
+
+def declare_table(name: str) -> None:
+    """Make `sim.tables.<name>` known to numba; once per name and process."""
+    if name in _TABLE_NAMES:
+        return
+    _TABLE_NAMES.add(name)
+
+    def table(tables):
+        names = [entry[0] for entry in tables.spec.tables]
+        if name not in names:
+            raise TypingError(f"sim.tables.{name}: this model's tables are {names}")
+        row = names.index(name)
+        _, dtype, dimensions = tables.spec.tables[row]
+        return _table_reader(row * 5, dtype, dimensions)
+
+    overload_attribute(TablesType, name)(table)
+
+
+def _table_reader(at: int, dtype, dimensions: int):
+    """A table's row of the descriptor: address, then up to four extents."""
+
+    def words(tables):
+        return carray(pointer(tables_of(control_of(address_of(tables)))), (at + 5,), np.int64)
+
+    words = kernel(words)
+    if dimensions == 1:
+
+        def read(tables):
+            w = words(tables)
+            return carray(pointer(w[at]), (w[at + 1],), dtype)
+    elif dimensions == 2:
+
+        def read(tables):
+            w = words(tables)
+            return carray(pointer(w[at]), (w[at + 1], w[at + 2]), dtype)
+    elif dimensions == 3:
+
+        def read(tables):
+            w = words(tables)
+            return carray(pointer(w[at]), (w[at + 1], w[at + 2], w[at + 3]), dtype)
+    else:
+
+        def read(tables):
+            w = words(tables)
+            return carray(pointer(w[at]), (w[at + 1], w[at + 2], w[at + 3], w[at + 4]), dtype)
+
+    return read

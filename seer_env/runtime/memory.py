@@ -153,6 +153,10 @@ class Memory:
         """Allocate the pool; its content is not kept."""
         slots = -(-slots // CHUNK) * CHUNK
         self.pool = aligned_zeros(slots * self.lines, HEADER)
+        self.point_pool()
+
+    def point_pool(self) -> None:
+        """Have the engine use this pool."""
         self.control["pool"] = self.workers["pool"] = self.pool.ctypes.data
         self.workers["slots"] = len(self.pool)
 
@@ -242,7 +246,8 @@ class Checkpoint:
         self.cost_s = time.perf_counter() - start
 
     def restore(self, memory: Memory) -> None:
-        """Put everything back; the pool may have grown since."""
+        """Put everything back; the pool may have grown since. Interrupted, it can be called again."""
+        memory.point_pool()
         for name, source in self._arrays.items():
             np.copyto(getattr(memory, name), source)
         memory.pool[: self._used] = self._pool[: self._used]

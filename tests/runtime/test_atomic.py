@@ -215,7 +215,7 @@ class Interrupter:
 
 
 @pytest.mark.parametrize("scheduler", ["serial", "seer"])
-@pytest.mark.parametrize("kind", ["legal"])
+@pytest.mark.parametrize("kind", ["legal", "breach", "slots"])
 def test_an_interrupt_at_any_line_of_a_step_leaves_a_whole_boundary(scheduler, kind):
     """The boundary before, or, from the moment the step is complete, the one after; its future is right."""
     model = Faulty(16)

@@ -214,3 +214,15 @@ def test_an_enums_aliases_are_told():
         B = 1
 
     assert fingerprint(Kind) != original
+
+
+def test_a_field_named_like_a_global_is_not_that_global():
+    source = (
+        "class Shape:\n    pass\n\n"
+        "def tiny():\n    return Shape()\n\n"
+        "def handle(me, event, sim):\n    me.tiny = 1.0\n"
+    )
+    scopes = [{}, {}]
+    exec(source, scopes[0])
+    exec(source.replace("return Shape()", "return None"), scopes[1])
+    assert fingerprint(scopes[0]["handle"]) == fingerprint(scopes[1]["handle"])

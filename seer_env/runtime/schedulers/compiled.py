@@ -79,7 +79,7 @@ class CompiledEngine(Engine):
         """Run one window, with more event slots if they run out."""
         threads = self.threads if self.threads == 1 or pool_available() else 1
         while True:
-            rule, details = self._call(stages.AT_ACTIONS, actions, live, outputs, threads)
+            rule, details = self._call(stages.AT_ACTIONS, self.steps, actions, live, outputs, threads)
             if rule == "":
                 return
             if rule == "slots":
@@ -92,10 +92,12 @@ class CompiledEngine(Engine):
                 raise self._breach(rule, details, actions, live)
             self._torn = True
 
-    def _call(self, stage: int, actions, live, outputs: Outputs, threads: int) -> tuple[str, np.void]:
-        """Run the engine from `stage` to the end of the step; returns the broken rule, or ''."""
+    def _call(
+        self, stage: int, step: int, actions, live, outputs: Outputs, threads: int
+    ) -> tuple[str, np.void]:
+        """Run the engine from `stage` of step window `step` on; returns the broken rule, or ''."""
         words, memory = self._words, self._memory
-        self._point(stage, actions, live, outputs, threads)
+        self._point(stage, step, actions, live, outputs, threads)
         worker, index = self._worker.address, -1
         while True:
             words[_WORD["deadline"]] = self._now() + SLICE_NS
@@ -115,7 +117,7 @@ class CompiledEngine(Engine):
         first = broken[np.lexsort((broken["breach_seq"], broken["breach_time"]))[0]]
         return RULES[first["rule"]], first
 
-    def _point(self, stage: int, actions, live, outputs: Outputs, threads: int) -> None:
+    def _point(self, stage: int, step: int, actions, live, outputs: Outputs, threads: int) -> None:
         words, model = self._words, self.model
         words[_WORD["actions"]] = _address(actions)
         words[_WORD["live"]] = _address(live)
@@ -124,9 +126,9 @@ class CompiledEngine(Engine):
         words[_WORD["terminated"]] = _address(outputs.terminated)
         words[_WORD["info"]] = 0 if outputs.info is None else _address(outputs.info)
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
-        self._floats[_WORD["clock"]] = self.steps * model.dt
+        self._floats[_WORD["clock"]] = step * model.dt
         after = stage == stages.AT_ACTIONS
-        self._floats[_WORD["end"]] = (self.steps + after) * model.dt
+        self._floats[_WORD["end"]] = (step + after) * model.dt
         words[_WORD["stage"]], words[_WORD["status"]] = stage, stages.RUNNING
         words[_WORD["threads"]], words[_WORD["alone"]] = threads, threads > 1
         self._memory.sync[PAUSED] = 0
@@ -197,27 +199,20 @@ class CompiledEngine(Engine):
             return
         memory, checkpoint = self._memory, self._checkpoint
         assert checkpoint is not None, "a step takes a checkpoint first"
-        committed = self._committed
         if slots > memory.slots:
             memory.new_pool(slots)
         checkpoint.restore(memory)
-        del self._log[committed.steps - checkpoint.steps :]
+        del self._log[self.steps - checkpoint.steps :]
         scratch = self.new_outputs()
         nobody = np.zeros(self.model.n_agents, bool)
         idle = np.zeros((self.model.n_agents, self.model.action_size))
-        self._committed = Committed(checkpoint.steps, committed.outputs)
-        try:
-            self._call(stages.AT_BOUNDARY, idle, nobody, scratch, 1)
-            for actions, live in self._log:
-                rule, _ = self._call(stages.AT_ACTIONS, actions, live, scratch, 1)
-                if rule == "slots":  # free ones lie in the stacks of workers that do not run now
-                    self._committed = committed
-                    self._recover(2 * memory.slots)
-                    return
-                assert rule == "", f"a step that succeeded met {rule!r} when replayed"
-                self._committed = Committed(self.steps + 1, committed.outputs)
-        finally:
-            self._committed = committed
+        self._call(stages.AT_BOUNDARY, checkpoint.steps, idle, nobody, scratch, 1)
+        for step, (actions, live) in enumerate(self._log, checkpoint.steps):
+            rule, _ = self._call(stages.AT_ACTIONS, step, actions, live, scratch, 1)
+            if rule == "slots":  # free ones lie in the stacks of workers that do not run now
+                self._recover(2 * memory.slots)
+                return
+            assert rule == "", f"a step that succeeded met {rule!r} when replayed"
         self._torn = False
 
     # -- boundaries ----------------------------------------------------------------------------------
@@ -243,7 +238,7 @@ class CompiledEngine(Engine):
 
     def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
         actions = np.zeros((self.model.n_agents, self.model.action_size))
-        rule, details = self._call(stages.AT_BOUNDARY, actions, live, outputs, 1)
+        rule, details = self._call(stages.AT_BOUNDARY, self.steps, actions, live, outputs, 1)
         if rule:  # nothing is emitted here: a function of the model raised
             oracle = PythonEngine(self.model, self.event_capacity)
             oracle.restore(self.capture(), outputs)

@@ -1,0 +1,41 @@
+"""The README's Python blocks run as they stand, in one namespace, from top to bottom."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def scope():
+    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
+    assert len(blocks) >= 3
+    names: dict = {"__name__": "readme"}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    return names
+
+
+def test_the_episode_of_the_first_block_runs_to_its_end(scope):
+    assert scope["env"] is not None
+    assert scope["terminations"]
+
+
+def test_the_array_step_has_a_row_per_agent(scope):
+    assert scope["terminated"].shape == scope["live"].shape == (400,)
+
+
+def test_the_rumour_travels_one_hop_in_half_a_time_unit_at_the_earliest(scope):
+    env = scope["env"]
+    env.reset_arrays(seed=1)
+    for _ in range(4):
+        env.step_arrays(np.ones(1000))
+    heard = env.entities["heard"]
+    assert heard[0] == 1
+    assert 1 <= np.count_nonzero(heard) <= 8
+    assert not heard[8:].any()

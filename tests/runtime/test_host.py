@@ -79,6 +79,36 @@ def test_fork_before_any_env_costs_nothing(layer, expected):
     assert result["parent_pool"]
 
 
+FORK_WARNINGS_AS_ERRORS = """
+import json, os, sys, warnings
+from programs import *
+engine = phold("seer", 2)
+before = stepped(engine, 2)
+read, write = os.pipe()
+if os.fork() == 0:
+    warnings.simplefilter("error")
+    try:
+        stepped(engine, 1)
+        raised = ""
+    except RuntimeWarning as warning:
+        raised = str(warning)
+    unchanged = engine.digest() == before
+    os.write(write, json.dumps([raised, unchanged, stepped(engine, 2)]).encode())
+    sys.exit(0)
+os.close(write)
+report = os.fdopen(read).read()
+os.wait()
+print(report)
+"""
+
+
+def test_warning_of_a_forked_child_as_an_error_is_raised_once_and_undoes_the_step(expected):
+    raised, unchanged, digest = run(FORK_WARNINGS_AS_ERRORS, NUMBA_THREADING_LAYER="omp")
+    assert "forked after a parallel step" in raised
+    assert unchanged
+    assert digest == expected
+
+
 MULTIPROCESSING = """
 import json, multiprocessing, sys, warnings
 warnings.simplefilter("ignore")
@@ -228,3 +258,35 @@ print(json.dumps([stepped(engine, 1), product, torch.get_num_threads()]))
 def test_torchs_thread_count_before_and_after(expected):
     pytest.importorskip("torch", reason="torch is an extra of the project")
     assert run(TORCH_THREADS) == [expected, 500.0**3, 2]
+
+
+NO_JIT = """
+import json, warnings
+import numpy as np
+import seer_env
+from worlds import Ring
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    envs = [seer_env.make(Ring(4), scheduler=s) for s in ("auto", "auto", "python")]
+shown = []
+for env in envs:
+    env.reset(seed=1)
+    env.step_arrays(np.zeros((4, 2)))
+    shown.append(env.digest())
+try:
+    seer_env.make(Ring(4), scheduler="seer", threads=2)
+    refused = ""
+except seer_env.SeerError as error:
+    refused = str(error)
+told, schedulers = [str(w.message) for w in told], [e.scheduler for e in envs]
+print(json.dumps({"schedulers": schedulers, "told": told, "refused": refused, "shown": shown}))
+"""
+
+
+def test_without_numbas_compiler_auto_means_python_and_seer_is_refused():
+    result = run(NO_JIT, NUMBA_DISABLE_JIT="1")
+    assert result["schedulers"] == ["python"] * 3
+    assert len(set(result["shown"])) == 1
+    assert len(result["told"]) == 1
+    assert "NUMBA_DISABLE_JIT" in result["told"][0]
+    assert "NUMBA_DISABLE_JIT" in result["refused"]

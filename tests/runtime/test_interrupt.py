@@ -47,6 +47,8 @@ print(json.dumps({"late": late, "unchanged": engine.digest() == before, "goes_on
         ("python", 1, 32, 1e6, 0.1, "ticks"),
         ("serial", 1, 2000, 8e5, 0.1, "ticks"),
         ("seer", 2, 2000, 8e5, 0.1, "ticks"),
+        ("serial", 1, 20_000, 8e5, 0.1, "action"),
+        ("seer", 2, 20_000, 8e5, 0.1, "outputs"),
     ],
 )
 def test_ctrl_c_ends_a_long_step_within_a_second(scheduler, threads, n, work, lookahead, where):
@@ -163,7 +165,7 @@ def test_ctrl_c_anywhere_in_a_step_undoes_it(scheduler, threads, future):
 
 
 @pytest.mark.usefixtures("one_checkpoint")
-@pytest.mark.parametrize(("scheduler", "threads"), SCHEDULERS[1:])
+@pytest.mark.parametrize(("scheduler", "threads"), SCHEDULERS)
 def test_ctrl_c_anywhere_in_going_back_changes_nothing(scheduler, threads, future):
     for point in itertools.count(1):
         engine, step, before = started(scheduler, threads)
@@ -194,6 +196,34 @@ def interrupted_at_the_end(engine, before=lambda: None):
     setattr(engine, part, interrupted)
     yield
     setattr(engine, part, whole)
+
+
+@pytest.mark.parametrize("step", ["step", "step_arrays"])
+def test_ctrl_c_anywhere_in_an_envs_step_leaves_it_at_a_boundary(step):
+    boundaries = episode(step, 0)[1]
+    for point in itertools.count(1):
+        interrupt, seen = episode(step, point)
+        assert set(seen) <= set(boundaries), f"point {point}"
+        assert seen[-1] == boundaries[-1], f"point {point}"
+        if not interrupt.sent:
+            break
+    assert point > 20, "too few points to say anything"
+
+
+def episode(step: str, point: int):
+    """Digests and agents at the boundaries of four steps, the second of which is interrupted."""
+    env = SeerParallelEnv(Ring(6, 2, patience=5), scheduler="serial", max_cycles=4)
+    env.reset(seed=1)
+    seen, interrupt = [], Interrupt(point)
+    while env.agents:
+        actions = dict.fromkeys(env.agents, np.ones(2)) if step == "step" else np.ones((6, 2))
+        try:
+            with interrupt if len(seen) == 1 else contextlib.nullcontext():
+                getattr(env, step)(actions)
+        except KeyboardInterrupt:
+            assert interrupt.sent
+        seen.append((env.digest(), tuple(env.agents)))
+    return interrupt, seen
 
 
 # -- what going back replays ---------------------------------------------------------------------------

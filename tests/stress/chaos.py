@@ -63,8 +63,9 @@ def delay_to(target, sim):
 
 def misbehave(me, event, sim, fault):
     if fault == Fault.SOON:
-        # Without a lookahead no delay is too small for it; then as BACKWARDS.
-        sim.emit((sim.me + 1) % sim.n_entities, 0.5 * sim.params.lookahead - 1e-9, Kind.SPARK)
+        # Without a lookahead, or another entity, no delay from 0 up is too small; then as BACKWARDS.
+        delay = 0.5 * sim.params.lookahead - 1e-9
+        sim.emit((sim.me + 1) % sim.n_entities, delay if sim.n_entities > 1 else -1.0, Kind.SPARK)
     elif fault == Fault.BACKWARDS:
         sim.emit(sim.me, -1.0, Kind.SPARK)
     elif fault == Fault.NOT_A_NUMBER:

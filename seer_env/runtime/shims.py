@@ -250,7 +250,7 @@ def _compile(model: EventModel, spec: sim_type.SimSpec, stamp: str | None) -> Co
         functions.append(_build(source, name, {**scope, **extra}, stamp, users))
         return int(functions[-1].address or 0)
 
-    by_kind = {int(k): jitted.of(model.handlers[int(k)]) for k in model.Kind}
+    by_kind = {int(k): jitted.of(model.handlers[int(k)], inline=True) for k in model.Kind}
     addresses = tuple(
         build(HANDLER.format(kind=k), f"handler_{k}", _place(model.handlers[k]), handle=handle)
         for k, handle in by_kind.items()
@@ -369,7 +369,8 @@ class _Jitted:
     def __init__(self):
         self._done: dict[int, Any] = {}
 
-    def of(self, function):
+    def of(self, function, inline: bool = False):
+        """The compiled copy; `inline` for what the engine calls, which has one caller: the shim."""
         if id(function) in self._done:
             return self._done[id(function)]
         scope = dict(function.__globals__)
@@ -378,7 +379,8 @@ class _Jitted:
         )
         clone.__kwdefaults__ = function.__kwdefaults__
         scope["__name__"] = clone.__module__ = __name__
-        self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **OPTIONS)(clone)
+        options = {**OPTIONS, "forceinline": inline}
+        self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **options)(clone)
         for name, found in reached_globals(function).items():
             if isinstance(found, FunctionType):
                 scope[name] = self.of(found)

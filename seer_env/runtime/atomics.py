@@ -12,6 +12,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import get_itemsize, populate_array
+
+from seer_env.runtime.layout import UNBOUNDED
 
 I1, I8, I32, I64 = (ir.IntType(b) for b in (1, 8, 32, 64))
 F64 = ir.DoubleType()
@@ -86,6 +89,42 @@ def pointer(typingctx, address):
         return builder.inttoptr(args[0], I8.as_pointer())
 
     return types.voidptr(types.int64), codegen
+
+
+@intrinsic
+def record_at(typingctx, address, dtype):
+    """The record of a structured dtype at an address."""
+
+    def codegen(context, builder, sig, args):
+        return builder.inttoptr(args[0], context.get_value_type(sig.return_type))
+
+    return dtype.dtype(types.int64, dtype), codegen
+
+
+@intrinsic
+def array_at(typingctx, address, dtype):
+    """A contiguous array from an address on; its length is not known, and nothing checks it.
+
+    `numba.carray` does the same, but is compiled anew for each dtype and shape.
+    """
+    array_type = types.Array(dtype.dtype, 1, "C")
+
+    def codegen(context, builder, sig, args):
+        array = context.make_array(array_type)(context, builder)
+        itemsize = context.get_constant(types.intp, get_itemsize(context, array_type))
+        length = context.get_constant(types.intp, UNBOUNDED)
+        data_type = context.get_data_type(array_type.dtype).as_pointer()
+        populate_array(
+            array,
+            data=builder.inttoptr(args[0], data_type),
+            shape=[length],
+            strides=[itemsize],
+            itemsize=itemsize,
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    return array_type(types.int64, dtype), codegen
 
 
 def _call_address(context, builder, sig, args):

@@ -9,9 +9,9 @@ its order depends on timing, the heap's does not.
 from __future__ import annotations
 
 import numpy as np
-from numba import carray, int32, int64, njit
+from numba import int32, int64, njit
 
-from seer_env.runtime.atomics import add, bit_or, compare_and_swap, load, pointer, prefetch
+from seer_env.runtime.atomics import add, array_at, bit_or, compare_and_swap, load, prefetch
 from seer_env.runtime.layout import (
     BUMP,
     CHUNK,
@@ -23,8 +23,6 @@ from seer_env.runtime.layout import (
     MAX_MICRO,
     MICRO_SHIFT,
     OUTBOX,
-    SYNC_WORDS,
-    UNBOUNDED,
     event_dtype,
 )
 
@@ -212,9 +210,9 @@ def new_slot(worker):
 def refill(worker):
     """A slot from a chunk that another worker gave, or from memory never used."""
     if worker.chunk_next == worker.chunk_end:
-        sync = carray(pointer(worker.sync), (SYNC_WORDS,), np.int64)
-        pool = carray(pointer(worker.pool), (UNBOUNDED,), HEADER)
-        slot = take_chunk(carray(pointer(worker.pool), (UNBOUNDED,), np.int32), sync)
+        sync = array_at(worker.sync, np.int64)
+        pool = array_at(worker.pool, HEADER)
+        slot = take_chunk(array_at(worker.pool, np.int32), sync)
         if slot >= 0:
             kept = int32(slot)
             while pool[slot].sibling >= 0:
@@ -259,7 +257,7 @@ def broken_rule(worker, target, delay, time, kind):
         return LOOKAHEAD
     if time == worker.now and worker.micro >= MAX_MICRO:
         return CASCADE
-    leq = carray(pointer(worker.leq), (worker.n_entities,), LEQ)
+    leq = array_at(worker.leq, LEQ)
     if leq[worker.me].emitted >= MAX_EMISSIONS - 1:
         return EMISSIONS
     if worker.emitted >= worker.emission_limit:
@@ -277,12 +275,12 @@ def open_event(worker, target, delay, kind):
     if rule:
         record_breach(worker, rule, target, delay, kind)
         return int32(-1)
-    pool = carray(pointer(worker.pool), (worker.slots,), HEADER)
+    pool = array_at(worker.pool, HEADER)
     slot = new_slot(worker)
     if slot < 0:
         record_breach(worker, SLOTS, target, delay, kind)
         return slot
-    queue = carray(pointer(worker.leq), (worker.n_entities,), LEQ)[worker.me]
+    queue = array_at(worker.leq, LEQ)[worker.me]
     counter = queue.emitted
     queue.emitted = counter + 1
     worker.emitted += 1
@@ -301,9 +299,9 @@ def send_event(worker, target, slot):
     An event to another entity never falls into the current window, so it may arrive late in it:
     it waits in the outbox until its target's line has come from far memory.
     """
-    leq = carray(pointer(worker.leq), (UNBOUNDED,), LEQ)
+    leq = array_at(worker.leq, LEQ)
     if target == worker.me:
-        pool = carray(pointer(worker.pool), (UNBOUNDED,), HEADER)
+        pool = array_at(worker.pool, HEADER)
         insert(pool, leq[target], slot, pool[slot].time, pool[slot].seq)
         if worker.notify:
             notify(worker, target, pool[slot].time)
@@ -313,7 +311,7 @@ def send_event(worker, target, slot):
         return
     prefetch(leq, target)
     if worker.direct:
-        prefetch(carray(pointer(worker.next_time), (UNBOUNDED,), np.float64), target)
+        prefetch(array_at(worker.next_time, np.float64), target)
     at = worker.sent & (OUTBOX - 1)
     if worker.sent >= OUTBOX:
         deliver(worker, int64(worker.outbox_target[at]), worker.outbox_slot[at])
@@ -324,16 +322,16 @@ def send_event(worker, target, slot):
 @inlined
 def deliver(worker, target, slot):
     """Hand an event to its target: into the heap if no other worker runs, else into the inbox."""
-    pool = carray(pointer(worker.pool), (UNBOUNDED,), HEADER)
+    pool = array_at(worker.pool, HEADER)
     if worker.direct:
-        leq = carray(pointer(worker.leq), (UNBOUNDED,), LEQ)
+        leq = array_at(worker.leq, LEQ)
         time = pool[slot].time
         insert(pool, leq[target], slot, time, pool[slot].seq)
         if leq[target].root == slot:
             notify(worker, target, time)
         return
-    lines = carray(pointer(worker.leq), (UNBOUNDED,), np.int64)
-    dirty = carray(pointer(worker.dirty), (UNBOUNDED,), np.int64)
+    lines = array_at(worker.leq, np.int64)
+    dirty = array_at(worker.dirty, np.int64)
     push_inbox(pool, lines, dirty, target, slot)
 
 
@@ -350,12 +348,12 @@ def empty_outbox(worker):
 def notify(worker, i, time):
     """Let the minimum tree know of a new event of entity i, now or at the next settlement."""
     if worker.direct:
-        next_time = carray(pointer(worker.next_time), (UNBOUNDED,), np.float64)
-        block_min = carray(pointer(worker.block_min), (UNBOUNDED,), np.float64)
-        super_min = carray(pointer(worker.super_min), (UNBOUNDED,), np.float64)
+        next_time = array_at(worker.next_time, np.float64)
+        block_min = array_at(worker.block_min, np.float64)
+        super_min = array_at(worker.super_min, np.float64)
         lower(next_time, block_min, super_min, i, time)
     else:
-        dirty = carray(pointer(worker.dirty), (UNBOUNDED,), np.int64)
+        dirty = array_at(worker.dirty, np.int64)
         bit_or(dirty, i >> 6, int64(1) << (i & 63))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import carray, int64
+from numba import int64
 
-from seer_env.runtime.atomics import FANOUT, call3, minimum_with, pointer, prefetch
-from seer_env.runtime.layout import MICRO_SHIFT, UNBOUNDED
+from seer_env.runtime.atomics import FANOUT, array_at, call3, minimum_with, prefetch
+from seer_env.runtime.layout import MICRO_SHIFT
 from seer_env.runtime.leq import (
     HEADER,
     empty_outbox,
@@ -44,7 +44,7 @@ def execute_entity(control, worker, worker_address, i):
     """Execute entity i's events of the safe window in key order, those it emits to itself too."""
     leq = leq_of(control)
     pool = pool_of(control)
-    handlers = carray(pointer(control.handlers), (UNBOUNDED,), np.int64)
+    handlers = array_at(control.handlers, np.int64)
     sync = sync_of(control)
     queue = leq[i]
     limit, zero, micro = control.window, control.zero, control.micro
@@ -95,7 +95,7 @@ def perform(control, worker, worker_address, kind, first, last):
     pool = pool_of(control)
     blocks = blocks_of(control)
     next_time = next_time_of(control)
-    states = carray(pointer(control.state), (UNBOUNDED,), np.uint8)
+    states = array_at(control.state, np.uint8)
     worker.direct, worker.far = control.direct, control.far
     if kind == EXECUTE:
         for q in range(first, last):

@@ -22,7 +22,7 @@ from numba.core.errors import NumbaError
 
 from seer_env.errors import ModelError
 from seer_env.runtime import sim_boundary, sim_events, sim_type  # noqa: F401 - sim_events: registers `emit`
-from seer_env.runtime.atomics import pointer, prefetch
+from seer_env.runtime.atomics import array_at, pointer, prefetch, record_at
 from seer_env.runtime.compile import OPTIONS, c_function, package_fingerprint
 from seer_env.runtime.fingerprint import (
     Unfingerprintable,
@@ -46,7 +46,7 @@ HANDLER = """
 def handler_{kind}(me, event, address):
     worker = worker_at(address)
     try:
-        handle(carray(pointer(me), (1,), ENTITY)[0], carray(pointer(event), (1,), EVENT)[0], sim_at(address))
+        handle(record_at(me, ENTITY), record_at(event, EVENT), sim_at(address))
     except Exception:
         record_breach(worker, EXCEPTION, int64(-1), 0.0, int64(0))
 """
@@ -54,10 +54,10 @@ ACT = """
 def act(first, last, address):
     worker = worker_at(address)
     control = control_at(worker.control)
-    states = carray(pointer(control.state), (control.n_entities,), ENTITY)
+    states = array_at(control.state, ENTITY)
     actions = carray(pointer(control.actions), (control.n_agents, SIZE), float64)
-    live = carray(pointer(control.live), (control.n_agents,), uint8)
-    event = carray(pointer(worker.action_event), (1,), EVENT)[0]
+    live = array_at(control.live, uint8)
+    event = record_at(worker.action_event, EVENT)
     worker.now, worker.micro, worker.kind = control.clock, int64(0), int64(ACTION_KIND)
     event.time, event.kind = control.clock, int32(ACTION_KIND)
     for agent in range(first, last):
@@ -79,14 +79,14 @@ def observe(first, last, address):
     worker = worker_at(address)
     control = control_at(worker.control)
     n = control.n_agents
-    states = carray(pointer(control.state), (control.n_entities,), ENTITY)
-    observations = carray(pointer(control.observations), (n * SIZE,), float32)
-    rewards = carray(pointer(control.rewards), (n,), float64)
-    terminated = carray(pointer(control.terminated), (n,), uint8)
-    infos = carray(pointer(control.info), (n,), INFO)
+    states = array_at(control.state, ENTITY)
+    observations = array_at(control.observations, float32)
+    rewards = array_at(control.rewards, float64)
+    terminated = array_at(control.terminated, uint8)
+    infos = array_at(control.info, INFO)
     info_words = carray(pointer(control.info), (n, INFO_BYTES), uint8)
-    live = carray(pointer(control.live), (n,), uint8)
-    order = carray(pointer(control.order), (control.n_entities,), int32_)
+    live = array_at(control.live, uint8)
+    order = array_at(control.order, int32_)
     sim = sim_at(address)
     worker.now, worker.seq, worker.kind = control.clock, int64(0), int64(-1)
     for q in range(first, last):
@@ -117,8 +117,8 @@ COUNT_CELLS = """
 def count_cells(first, last, address):
     control = control_at(worker_at(address).control)
     n, cells = control.n_entities, cells_at(worker_at(address).control)
-    states = carray(pointer(control.state), (n,), ENTITY)
-    cell = carray(pointer(control.cell), (n,), int32_)
+    states = array_at(control.state, ENTITY)
+    cell = array_at(control.cell, int32_)
     counts = carray(pointer(control.histogram), (control.parts, control.n_cells), int32_)
     for part in range(first, last):
         counts[part, :] = 0
@@ -135,8 +135,8 @@ PUBLISH = """
 def publish(first, last, address):
     control = control_at(worker_at(address).control)
     n = control.n_entities
-    states = carray(pointer(control.state), (n,), ENTITY)
-    public = carray(pointer(control.public), (n,), PUBLIC)
+    states = array_at(control.state, ENTITY)
+    public = array_at(control.public, PUBLIC)
     {setup}
     for part in range(first, last):
         for i in range(part * n // control.parts, (part + 1) * n // control.parts):
@@ -145,7 +145,7 @@ def publish(first, last, address):
             row = public[r]
             {copies}
 """
-PUBLISH_SETUP = """cell = carray(pointer(control.cell), (n,), int32_)
+PUBLISH_SETUP = """cell = array_at(control.cell, int32_)
     counts = carray(pointer(control.histogram), (control.parts, control.n_cells), int32_)
     starts, order, rank, x, y, z = index_at(worker_at(address).control)"""
 PUBLISH_PLACE = """c = cell[i]
@@ -286,6 +286,8 @@ def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:
     return {
         "carray": carray,
         "pointer": pointer,
+        "array_at": array_at,
+        "record_at": record_at,
         "int64": int64,
         "int32": types.int32,
         "int32_": np.int32,

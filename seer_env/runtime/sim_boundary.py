@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
-from numba import carray, types
+from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload_method
 
-from seer_env.runtime.atomics import pointer
+from seer_env.runtime.atomics import array_at
 from seer_env.runtime.grid import Cells, clamped_cell, nearest_image
 from seer_env.runtime.grid_queries import NEAR_BUFFER, nearest_function, within_function
-from seer_env.runtime.layout import CONTROL, UNBOUNDED, WORKER
+from seer_env.runtime.layout import CONTROL, WORKER
 from seer_env.runtime.sim_type import SimType, address_of, control_of, fixed_field, kernel, n_of
 
 found_of, near_of = fixed_field(WORKER, "found"), fixed_field(WORKER, "near")
@@ -56,12 +58,12 @@ def cells_at(control):
 def index_at(control):
     """The grid's arrays, of the control record at an address: starts, order, rank, x, y, z."""
     return (
-        carray(pointer(starts_of(control)), (UNBOUNDED,), np.int64),
-        carray(pointer(order_of(control)), (UNBOUNDED,), np.int32),
-        carray(pointer(rank_of(control)), (UNBOUNDED,), np.int32),
-        carray(pointer(x_of(control)), (UNBOUNDED,), np.float64),
-        carray(pointer(y_of(control)), (UNBOUNDED,), np.float64),
-        carray(pointer(z_of(control)), (UNBOUNDED,), np.float64),
+        array_at(starts_of(control), np.int64),
+        array_at(order_of(control), np.int32),
+        array_at(rank_of(control), np.int32),
+        array_at(x_of(control), np.float64),
+        array_at(y_of(control), np.float64),
+        array_at(z_of(control), np.float64),
     )
 
 
@@ -75,9 +77,9 @@ def _view(sim, j):
         control = control_of(address_of(sim))
         if not 0 <= j < n_of(control):
             raise IndexError("sim.view: no such entity")
-        rows = carray(pointer(public_of(control)), (UNBOUNDED,), dtype)
+        rows = array_at(public_of(control), dtype)
         if ranked:
-            return rows[carray(pointer(rank_of(control)), (UNBOUNDED,), np.int32)[j]]
+            return rows[array_at(rank_of(control), np.int32)[j]]
         return rows[j]
 
     return view
@@ -122,6 +124,7 @@ def _select(typingctx, condition, a, b):
     return result(types.boolean, result, result), codegen
 
 
+@cache
 def compiled_query(function):
     """A query of `grid_queries.py`, compiled."""
     scope = dict(function.__globals__)
@@ -150,8 +153,8 @@ def _nearest(sim, k, radius):
         control = control_of(address_of(sim))
         starts, order, rank, x, y, z = index_at(control)
         scratch = near_of(address_of(sim))
-        near_q = carray(pointer(scratch), (NEAR_BUFFER,), np.float64)
-        near_c = carray(pointer(scratch + 8 * NEAR_BUFFER), (NEAR_BUFFER,), np.int64)
+        near_q = array_at(scratch, np.float64)
+        near_c = array_at(scratch + 8 * NEAR_BUFFER, np.int64)
         j = np.int64(rank[sim.me])
         return query(cells_at(control), starts, order, x, y, z, j, np.float64(radius), near_q, near_c)
 
@@ -165,7 +168,7 @@ def _within(sim, radius):
     def within(sim, radius):
         control = control_of(address_of(sim))
         starts, order, rank, x, y, z = index_at(control)
-        found = carray(pointer(found_of(address_of(sim))), (n_of(control) + 1,), np.int64)
+        found = array_at(found_of(address_of(sim)), np.int64)
         j = np.int64(rank[sim.me])
         return found[: query(cells_at(control), starts, order, x, y, z, j, np.float64(radius), found)]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import carray, types
+from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload, overload_method
 
-from seer_env.runtime.atomics import pointer
+from seer_env.runtime.atomics import array_at
 from seer_env.runtime.leq import HEADER, LEQ, open_event, send_event
 from seer_env.runtime.rng import TO_UNIT
 from seer_env.runtime.sim_type import SimType, address_of, kernel, worker_at
@@ -46,7 +46,7 @@ def emit_checked(worker, target, delay, kind, payload, words):
     if slot < 0:
         raise RuntimeError(STOPPED)  # so that a handler that loops until it has emitted ends, too
     record = worker.pool + np.int64(slot) * HEADER_BYTES + PAYLOAD_OFFSET
-    row = carray(pointer(record), (words,), np.float64)
+    row = array_at(record, np.float64)
     given = len(payload)
     for k in range(given):
         row[k] = payload[k]
@@ -72,7 +72,9 @@ def _emit(sim, target, delay, kind, *payload):
             if slot < 0:
                 raise RuntimeError(STOPPED)
             record = worker.pool + np.int64(slot) * HEADER_BYTES + PAYLOAD_OFFSET
-            carray(pointer(record), (words,), np.float64)[:] = 0.0
+            row = array_at(record, np.float64)
+            for k in range(words):
+                row[k] = 0.0
             send_event(worker, np.int64(target), slot)
     else:
 
@@ -105,7 +107,7 @@ def _as_floats(typingctx, payload):
 @kernel
 def next_bits(worker):
     """The next 64 random bits of the executing entity (rng.py)."""
-    queue = carray(pointer(worker.leq), (worker.n_entities,), LEQ)[worker.me]
+    queue = array_at(worker.leq, LEQ)[worker.me]
     z = queue.stream + queue.gamma
     queue.stream = z
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -21,17 +21,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import from_dtype, njit, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, overload_attribute, register_model
+from numba.np.arrayobj import populate_array
 
-from seer_env.runtime.atomics import I64, pointer
+from seer_env.runtime.atomics import I64, record_at
 from seer_env.runtime.layout import CONTROL, WORKER, event_dtype
-from seer_env.runtime.leq import HEADER
 
 kernel = njit(nogil=True, error_model="numpy")
-HEADER_BYTES = HEADER.itemsize
-PAYLOAD_OFFSET = HEADER.fields["payload"][1]  # type: ignore[index]  # a structured dtype
+_CONTROL_OFFSET = WORKER.fields["control"][1]  # type: ignore[index]  # a structured dtype
+_TABLES_OFFSET = CONTROL.fields["tables"][1]  # type: ignore[index]  # as above
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ def tables_at(typingctx, sim):
 @kernel
 def worker_at(address):
     """The worker record at an address."""
-    return carray(pointer(address), (1,), WORKER)[0]
+    return record_at(address, WORKER)
 
 
 @kernel
 def control_at(address):
     """The control record at an address."""
-    return carray(pointer(address), (1,), CONTROL)[0]
+    return record_at(address, CONTROL)
 
 
 def fixed_field(dtype: np.dtype, name: str, element: int = 0):
@@ -129,10 +129,7 @@ def fixed_field(dtype: np.dtype, name: str, element: int = 0):
 
     def read(typingctx, address):
         def codegen(context, builder, sig, args):
-            place = builder.add(args[0], I64(offset + 8 * element))
-            value = builder.load(builder.inttoptr(place, lowered.as_pointer()), align=8)
-            value.set_metadata("invariant.load", builder.module.add_metadata([]))
-            return value
+            return fixed_word(builder, args[0], offset + 8 * element, lowered)
 
         return result(types.int64), codegen
 
@@ -175,7 +172,7 @@ def _params(sim):
     dtype = sim.spec.params
 
     def params(sim):
-        return carray(pointer(params_of(control_of(address_of(sim)))), (1,), dtype)[0]
+        return record_at(params_of(control_of(address_of(sim))), dtype)
 
     return params
 
@@ -200,37 +197,38 @@ def declare_table(name: str) -> None:
             raise TypingError(f"sim.tables.{name}: this model's tables are {names}")
         row = names.index(name)
         _, dtype, dimensions = tables.spec.tables[row]
-        return _table_reader(row * 5, dtype, dimensions)
+        return _table_reader(row, dtype, dimensions)
 
     overload_attribute(TablesType, name)(table)
 
 
-def _table_reader(at: int, dtype, dimensions: int):
-    """A table's row of the descriptor: address, then up to four extents."""
+def _table_reader(row: int, dtype: np.dtype, dimensions: int):
+    """Reads `sim.tables.<name>` from its row of the descriptor: address, then up to four extents."""
+    array_type = types.Array(from_dtype(dtype), dimensions, "C", readonly=True)
 
-    def words(tables):
-        return carray(pointer(tables_of(control_of(address_of(tables)))), (at + 5,), np.int64)
+    def read(typingctx, tables):
+        def codegen(context, builder, sig, args):
+            control = fixed_word(builder, args[0], _CONTROL_OFFSET)
+            place = builder.add(fixed_word(builder, control, _TABLES_OFFSET), I64(row * 40))
+            address, *shape = (fixed_word(builder, place, 8 * k) for k in range(1 + dimensions))
+            itemsize = I64(dtype.itemsize)
+            strides = [itemsize]
+            for extent in reversed(shape[1:]):
+                strides.insert(0, builder.mul(strides[0], extent))
+            array = context.make_array(array_type)(context, builder)
+            data = builder.inttoptr(address, context.get_data_type(array_type.dtype).as_pointer())
+            populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+            return array._getvalue()
 
-    words = kernel(words)
-    if dimensions == 1:
+        return array_type(tables), codegen
 
-        def read(tables):
-            w = words(tables)
-            return carray(pointer(w[at]), (w[at + 1],), dtype)
-    elif dimensions == 2:
+    reader = intrinsic(read)
+    return lambda tables: reader(tables)
 
-        def read(tables):
-            w = words(tables)
-            return carray(pointer(w[at]), (w[at + 1], w[at + 2]), dtype)
-    elif dimensions == 3:
 
-        def read(tables):
-            w = words(tables)
-            return carray(pointer(w[at]), (w[at + 1], w[at + 2], w[at + 3]), dtype)
-    else:
-
-        def read(tables):
-            w = words(tables)
-            return carray(pointer(w[at]), (w[at + 1], w[at + 2], w[at + 3], w[at + 4]), dtype)
-
-    return read
+def fixed_word(builder, address, offset: int, lowered=I64):
+    """LLVM: the 8-byte word at `address + offset`, which does not change while handlers run."""
+    place = builder.add(address, I64(offset))
+    value = builder.load(builder.inttoptr(place, lowered.as_pointer()), align=8)
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray, int64
 
-from seer_env.runtime.atomics import add, exchange, load, pointer, store
+from seer_env.runtime.atomics import add, array_at, exchange, load, pointer, store
 from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, PHASE, SLEEPERS, TOTAL
 from seer_env.runtime.leq import CAPACITY, kernel
 from seer_env.runtime.phases import (
@@ -211,7 +211,7 @@ def after_execute(control):
 @kernel
 def sum_histograms(control):
     """Turn per-part cell counts into first ranks: by cell, then part, then entity index."""
-    starts = carray(pointer(control.starts), (control.n_cells + 1,), np.int64)
+    starts = array_at(control.starts, np.int64)
     counts = carray(pointer(control.histogram), (control.parts, control.n_cells), np.int32)
     rank = int64(0)
     for cell in range(control.n_cells):

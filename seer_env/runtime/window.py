@@ -8,83 +8,83 @@ scans, however sparse the window.
 from __future__ import annotations
 
 import numpy as np
-from numba import carray, int32, int64
+from numba import int32, int64
 
-from seer_env.runtime.atomics import FANOUT, load, lowest_bit, mask_below, minimum_of_block, pointer, store
-from seer_env.runtime.layout import MICRO_SHIFT, SYNC_WORDS, UNBOUNDED, WORKER
+from seer_env.runtime.atomics import FANOUT, array_at, load, lowest_bit, mask_below, minimum_of_block, store
+from seer_env.runtime.layout import MICRO_SHIFT, WORKER
 from seer_env.runtime.leq import HEADER, LEQ, drain_inbox, inlined, kernel
 
 
 @kernel
 def pool_of(control):
     """Event headers, `[slots]`."""
-    return carray(pointer(control.pool), (UNBOUNDED,), HEADER)
+    return array_at(control.pool, HEADER)
 
 
 @kernel
 def leq_of(control):
     """One queue line per entity."""
-    return carray(pointer(control.leq), (UNBOUNDED,), LEQ)
+    return array_at(control.leq, LEQ)
 
 
 @kernel
 def lines_of(control):
     """The queue lines as int64 words."""
-    return carray(pointer(control.leq), (UNBOUNDED,), np.int64)
+    return array_at(control.leq, np.int64)
 
 
 @kernel
 def next_time_of(control):
     """float64 per entity, padded with inf to whole blocks."""
-    return carray(pointer(control.next_time), (UNBOUNDED,), np.float64)
+    return array_at(control.next_time, np.float64)
 
 
 @kernel
 def block_min_of(control):
     """float64 per block, padded with inf to whole super-blocks."""
-    return carray(pointer(control.block_min), (UNBOUNDED,), np.float64)
+    return array_at(control.block_min, np.float64)
 
 
 @kernel
 def super_min_of(control):
     """float64 per super-block, padded with inf to a multiple of 64."""
-    return carray(pointer(control.super_min), (UNBOUNDED,), np.float64)
+    return array_at(control.super_min, np.float64)
 
 
 @kernel
 def dirty_of(control):
     """int64 per block: a bit per entity whose inbox or heap changed."""
-    return carray(pointer(control.dirty), (UNBOUNDED,), np.int64)
+    return array_at(control.dirty, np.int64)
 
 
 @kernel
 def touched_of(control):
     """int64 per block: 1 if an entity of it executed in a shared phase."""
-    return carray(pointer(control.touched), (UNBOUNDED,), np.int64)
+    return array_at(control.touched, np.int64)
 
 
 @kernel
 def blocks_of(control):
     """int32: blocks to settle, or that hold ready entities, in index order."""
-    return carray(pointer(control.blocks), (UNBOUNDED,), np.int32)
+    return array_at(control.blocks, np.int32)
 
 
 @kernel
 def ready_of(control):
     """int32: the PEL, ready entities in index order."""
-    return carray(pointer(control.ready), (UNBOUNDED,), np.int32)
+    return array_at(control.ready, np.int32)
 
 
 @kernel
 def sync_of(control):
     """The words that workers share (layout.py)."""
-    return carray(pointer(control.sync), (SYNC_WORDS,), np.int64)
+    return array_at(control.sync, np.int64)
 
 
 @kernel
 def workers_of(control):
     """The worker records."""
-    return carray(pointer(control.workers), (UNBOUNDED,), WORKER)
+    return array_at(control.workers, WORKER)
 
 
 @kernel

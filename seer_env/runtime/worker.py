@@ -8,9 +8,9 @@ and the proof.
 
 from __future__ import annotations
 
-from numba import carray, int64
+from numba import int64
 
-from seer_env.runtime.atomics import add, compare_and_swap, exchange, load, pointer, store
+from seer_env.runtime.atomics import add, compare_and_swap, exchange, load, record_at, store
 from seer_env.runtime.layout import (
     BUMP,
     CLAIM,
@@ -127,7 +127,7 @@ def begin(control):
 
 def worker_main(index, control_address):
     """C entry point of worker `index`; -1 begins a step as worker 0."""
-    control = carray(pointer(control_address), (1,), CONTROL)[0]
+    control = record_at(control_address, CONTROL)
     me = max(index, int64(0))
     worker_address = control.workers + me * WORKER_BYTES
     if index < 0:

@@ -181,7 +181,7 @@ def _parse(path, members: dict[str, bytes], expected: dict) -> dict[str, np.ndar
     arrays = {}
     for name, (dtype, shape) in expected.items():
         try:
-            array = np.load(io.BytesIO(members[f"{name}.npy"]), allow_pickle=False)
+            array = np.lib.format.read_array(io.BytesIO(members[f"{name}.npy"]), allow_pickle=False)
         except (ValueError, EOFError, SyntaxError, TypeError, MemoryError) as error:
             raise BoundaryFileError(f"{path}: array {name!r} cannot be read: {error}") from error
         fits = len(array.shape) == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape))
@@ -195,7 +195,7 @@ def _parse(path, members: dict[str, bytes], expected: dict) -> dict[str, np.ndar
 
 def _assemble(path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Snapshot:
     steps, generator = header.get("steps"), header.get("np_random")
-    if not isinstance(steps, int) or steps < 0:
+    if type(steps) is not int or not 0 <= steps < 1 << 53:
         raise BoundaryFileError(f"{path}: the header's steps is {steps!r}")
     try:
         np.random.PCG64(0).state = generator  # type: ignore[assignment]  # the setter is the check

@@ -41,6 +41,7 @@ through `sim`: `emit`, `now`, `me` (its index), `n_entities`, `n_agents`, `param
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -91,8 +92,13 @@ class Grid:
             raise ModelError(f"Grid.fields: one to three position fields, got {self.fields!r}")
         if not len(self.fields) == len(self.low) == len(self.high):
             raise ModelError("Grid: fields, low and high must have the same length")
-        if not self.cell > 0 or not all(b > a for a, b in zip(self.low, self.high)):
-            raise ModelError(f"Grid: cell must be positive and low < high, got {self!r}")
+        bounds = (self.cell, *self.low, *self.high)
+        if (
+            not all(map(math.isfinite, bounds))
+            or not self.cell > 0
+            or not all(a < b for a, b in zip(self.low, self.high))
+        ):
+            raise ModelError(f"Grid: cell must be positive, low < high, all finite, got {self!r}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -113,7 +119,7 @@ class EventModel:
     Declared by the class (or set on the instance before `super().__init__`):
         name: letters, digits and underscores; used in messages and agent names.
         Kind: an `IntEnum` with members 0..K-1.
-        entity: structured dtype of an entity's row, of float64, integer, bool scalars and subarrays.
+        entity: structured dtype of an entity's row, of float64, int64, bool scalars and subarrays.
         lookahead: smallest delay of an event between two entities, in time units, `>= 0`.
         dt: length of a step window, `> 0`.
         payload: float64 words an event carries; 4 are free, more cost a cache line per 8.
@@ -129,7 +135,8 @@ class EventModel:
     Set by `__init__`:
         n_entities, n_agents: entities `0..n_agents-1` are the agents.
         params: NamedTuple-like constants, `sim.params.<name>` (float, int, bool).
-        tables: constant arrays, `sim.tables.<name>` (numeric, C-contiguous, read-only).
+        tables: constant arrays, `sim.tables.<name>` (copied as float64, int64 or bool; read-only; an
+            index out of range is not noticed in compiled handlers).
     """
 
     name: ClassVar[str] = "world"
@@ -151,11 +158,16 @@ class EventModel:
         super().__init_subclass__(**kwargs)
         cls.handlers = {}
         for klass in reversed(cls.__mro__):
+            own: dict[int, Callable] = {}
             for member in vars(klass).values():
                 function = getattr(member, "__func__", member)
                 kind = getattr(function, "handled_kind", None)
-                if kind is not None:
-                    cls.handlers[int(kind)] = function
+                if kind is None:
+                    continue
+                if int(kind) in own:
+                    raise ModelError(f"{klass.__name__}: two handlers of {kind!r}; keep one")
+                own[int(kind)] = function
+            cls.handlers.update(own)
 
     def __init__(
         self,
@@ -223,6 +235,8 @@ class EventModel:
 
 
 def _constant(values: Any) -> np.ndarray:
+    """A read-only copy, of float64, int64 or bool: what compiled and plain Python compute with alike."""
     array = np.array(values, order="C")
+    array = array.astype({"f": np.float64, "i": np.int64, "u": np.int64}.get(array.dtype.kind, array.dtype))
     array.flags.writeable = False
     return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import re
 from enum import IntEnum
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 #: `record.<name>` would be numpy's attribute, not the field, under the `python` scheduler.
 RESERVED = frozenset(dir(np.record))
-STATE_SCALARS = ("f8", "i8", "i4", "u8", "u4", "u1", "i1", "b1")
+STATE_SCALARS = ("f8", "i8", "b1")
+#: `infos` are shown, not computed with: masks may be small.
+INFO_SCALARS = (*STATE_SCALARS, "i1")
+#: Cells of a grid, at most: a larger one is a mistake in its units.
+MOST_CELLS = 1 << 26
 
 
 def validate_model(model: EventModel) -> None:
@@ -31,7 +36,7 @@ def validate_model(model: EventModel) -> None:
     _check_spaces(model)
     _check_constants(model)
     if model.info is not None:
-        _check_fields(model.info, "info", subarrays=False)
+        _check_fields(model.info, "info", INFO_SCALARS)
 
 
 def _require(condition: bool, message: str) -> None:
@@ -71,23 +76,23 @@ def _check_kinds(model: EventModel) -> None:
         )
 
 
-def _check_fields(dtype: np.dtype, what: str, subarrays: bool = True) -> None:
+def _check_fields(dtype: np.dtype, what: str, scalars: tuple[str, ...] = STATE_SCALARS) -> None:
     _require(
         isinstance(dtype, np.dtype) and dtype.fields is not None,
         f"{what} must be a structured numpy dtype, got {dtype!r}",
     )
     for name, field in (dtype.fields or {}).items():
         _require(
-            name.isidentifier() and name not in RESERVED,
-            f"{what}: numpy's records use the name {name!r} for themselves; rename the field",
+            name.isidentifier() and not keyword.iskeyword(name) and name not in RESERVED,
+            f"{what}: Python or numpy's records use the name {name!r} for themselves; rename the field",
         )
         base, shape = field[0].subdtype or (field[0], ())
         _require(
-            base.str[1:] in STATE_SCALARS and base.isnative,
-            f"{what}.{name}: use one of {STATE_SCALARS}, got {base}. (float32 rows are refused "
-            "because compiled and plain Python arithmetic would differ; use float64.)",
+            base.str[1:] in scalars and base.isnative,
+            f"{what}.{name}: use one of {scalars}, got {base}. (Others are refused because compiled and "
+            "plain Python arithmetic would differ: use float64 or int64.)",
         )
-        _require(subarrays or not shape, f"{what}.{name}: scalars only")
+        _require(len(shape) <= 4, f"{what}.{name}: at most 4 dimensions, got {shape}")
 
 
 def _check_numbers(model: EventModel) -> None:
@@ -112,6 +117,10 @@ def _check_public(model: EventModel) -> None:
     _require(not unknown, f"public names fields that entity lacks: {unknown}")
     if model.grid is None:
         return
+    _require(
+        math.prod(model.grid.shape) <= MOST_CELLS,
+        f"grid: {math.prod(model.grid.shape)} cells of {model.grid.cell}; make cell larger",
+    )
     for name in model.grid.fields:
         _require(name in model.public, f"grid field {name!r} must be listed in public")
         _require(
@@ -142,6 +151,6 @@ def _check_constants(model: EventModel) -> None:
         )
     for name, table in model.tables.items():
         _require(
-            name.isidentifier() and table.dtype.kind in "fiub" and table.ndim >= 1,
-            f"tables[{name!r}] must be a numeric array, got {table.dtype} {table.shape}",
+            name.isidentifier() and table.dtype.str[1:] in STATE_SCALARS and 1 <= table.ndim <= 4,
+            f"tables[{name!r}] must be a numeric array of 1 to 4 dimensions, got {table.dtype} {table.shape}",
         )

@@ -123,21 +123,31 @@ class Engine(ABC):
         """Start an episode: initial state and events from `seed`, then the first observations.
 
         Raises:
-            ModelError: `model.reset` scheduled an impossible event.
+            ModelError: `model.reset` scheduled an impossible event. As after any other exception, the
+                engine goes on from where it was.
         """
-        boundary = initial_boundary(self.model, seed)
-        self._load(boundary)
-        outputs = self.new_outputs()
-        self._observe(np.ones(self.model.n_agents, bool), outputs)
-        outputs.rewards[:] = 0.0
-        outputs.terminated[:] = False
-        self._committed = Committed(0, outputs)
+        boundary, outputs = initial_boundary(self.model, seed), self.new_outputs()
+        self._replace(boundary, outputs, np.ones(self.model.n_agents, bool))
         return outputs
 
     def restore(self, boundary: Boundary, outputs: Outputs) -> None:
         """Go on from `boundary`, a copy of which is taken, and the outputs that it showed."""
-        self._load(boundary.copy())
-        self._committed = Committed(boundary.steps, outputs)
+        self._replace(boundary.copy(), outputs, None)
+
+    def _replace(self, boundary: Boundary, outputs: Outputs, observed: np.ndarray | None) -> None:
+        """Make `boundary` the current one, or leave everything as it was; observe it for some agents."""
+        before, committed = self.capture(), self._committed
+        try:
+            self._load(boundary)
+            if observed is not None:
+                self._observe(observed, outputs)
+                outputs.rewards[:] = 0.0
+                outputs.terminated[:] = False
+            self._committed = Committed(boundary.steps, outputs)
+        except BaseException:
+            self._load(before)
+            self._committed = committed
+            raise
 
     def new_outputs(self, make: Callable = np.zeros) -> Outputs:
         """Outputs that are never shared with an earlier step's, zeroed or made by `make`."""

@@ -94,9 +94,11 @@ class _Walk:
             raise Unfingerprintable(f"class {item.__qualname__}")
 
     def _callable(self, item) -> None:
-        item = getattr(item, "py_func", item)  # a numba dispatcher
+        if hasattr(item, "py_func") and hasattr(item, "targetoptions"):  # a numba dispatcher
+            self.value(dict(item.targetoptions))
+            item = item.py_func
         module = (getattr(item, "__module__", None) or "").split(".")[0]
-        if isinstance(item, (types.BuiltinFunctionType, np.ufunc)) or module in _TRUSTED:
+        if _is_named(item, module):
             self.text("named", module, _TRUSTED.get(module, ""), getattr(item, "__qualname__", repr(item)))
         elif isinstance(item, types.FunctionType):
             self._function(item)
@@ -107,8 +109,11 @@ class _Walk:
         self.code(function.__code__)
         self.value(function.__defaults__)
         self.value(function.__kwdefaults__)
-        for cell in function.__closure__ or ():
-            self.value(cell.cell_contents)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            try:
+                self.value(cell.cell_contents)
+            except ValueError as error:
+                raise Unfingerprintable(f"variable {name!r}, which is not set yet") from error
         for chain in global_reads(function):
             self._read(function.__globals__, chain)
 
@@ -137,6 +142,15 @@ class _Walk:
                 self.code(constant)
             else:
                 self.value(constant)
+
+
+def _is_named(item, module: str) -> bool:
+    """Whether a callable is told by its name: a builtin, or a function or type of a trusted package."""
+    if isinstance(item, (types.BuiltinFunctionType, numba.types.Type)):
+        return True
+    if isinstance(item, types.FunctionType):
+        return module in _TRUSTED
+    return type(item).__module__.split(".")[0] == "numpy"  # ufuncs, and functions that arrays override
 
 
 def is_library(module: types.ModuleType) -> bool:

@@ -152,8 +152,10 @@ class Memory:
     def new_pool(self, slots: int) -> None:
         """Allocate the pool; its content is not kept."""
         slots = -(-slots // CHUNK) * CHUNK
-        self.pool = aligned_zeros(slots * self.lines, HEADER)
+        earlier, pool = getattr(self, "pool", None), aligned_zeros(slots * self.lines, HEADER)
+        self.pool = pool
         self.point_pool()
+        del earlier  # not before the engine has left it
 
     def point_pool(self) -> None:
         """Have the engine use this pool."""

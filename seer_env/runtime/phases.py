@@ -17,6 +17,7 @@ from seer_env.runtime.leq import (
     prefetch_events,
     remove_root,
 )
+from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.window import (
     block_min_of,
     blocks_of,
@@ -51,7 +52,7 @@ def execute_entity(control, worker, worker_address, i):
     me = control.state + i * control.state_stride
     worker.me = i
     worker.stopped = 0
-    # What is left after so many waits for the next window: no entity keeps a worker for ever.
+    # What is left after so many waits for the next window, which is as safe: no entity keeps a worker.
     for _ in range(MOST_EVENTS):
         if not queue.time < limit or queue.root < 0:
             break
@@ -98,6 +99,7 @@ def perform(control, worker, worker_address, kind, first, last):
     states = array_at(control.state, np.uint8)
     worker.direct, worker.far = control.direct, control.far
     if kind == EXECUTE:
+        looked = worker.events
         for q in range(first, last):
             if worker.far != 0 and q + LINE_AHEAD < last:
                 prefetch(leq, ready[q + LINE_AHEAD])
@@ -106,6 +108,10 @@ def perform(control, worker, worker_address, kind, first, last):
             i = int64(ready[q])
             execute_entity(control, worker, worker_address, i)
             next_time[i] = leq[i].time
+            if worker.events - looked >= MOST_EVENTS:
+                looked = worker.events
+                if clock_ns() > control.deadline:
+                    break  # the others keep their next times, and wait for the next window too
         empty_outbox(worker)
     elif kind == SETTLE:
         for q in range(first, last):

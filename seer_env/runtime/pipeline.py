@@ -1,24 +1,32 @@
-"""numba's compiler for handlers: as it is, but `sim.view(j)` is not mistaken for `array.view(dtype)`."""
+"""numba's compiler for handlers: as it is, but for two checks of what a handler may do."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import types
+from numba.core import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.errors import TypingError
 from numba.core.typed_passes import NoPythonSupportedFeatureValidation
 
-from seer_env.runtime.sim_type import SimType
+from seer_env.runtime.sim_type import ReadOnlyRecord, SimType
 
 _ANY_ARRAY = types.Array(types.uint8, 1, "C")
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class HandlerFeatureValidation(NoPythonSupportedFeatureValidation):
-    """numba's check of unsupported features, which allows a `view` attribute on arrays alone."""
+    """numba's check of unsupported features, and that a handler stores into its own row only.
+
+    numba allows an attribute called `view` on arrays alone: `sim.view(j)` is not one of those.
+    """
 
     _name = "seer_env_handler_feature_validation"
 
     def run_pass(self, state):
+        _refuse_foreign_stores(state.func_ir, state.typemap)
         typemap = state.typemap
         state.typemap = {
             name: _ANY_ARRAY if isinstance(kind, SimType) else kind for name, kind in typemap.items()
@@ -27,6 +35,31 @@ class HandlerFeatureValidation(NoPythonSupportedFeatureValidation):
             return super().run_pass(state)
         finally:
             state.typemap = typemap
+
+
+def _refuse_foreign_stores(func_ir: Any, typemap: Any) -> None:
+    """Raise at a store into a read-only record, or into an array that is a field of one."""
+    within = set()  # names of arrays that are fields of read-only records
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            value: Any = getattr(statement, "value", None)
+            if not isinstance(statement, ir.Assign):
+                continue
+            if isinstance(value, ir.Expr) and value.op == "getattr":
+                if isinstance(typemap[value.value.name], ReadOnlyRecord):
+                    within.add(statement.target.name)
+            elif isinstance(value, ir.Var) and value.name in within:
+                within.add(statement.target.name)
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, (ir.SetAttr, ir.SetItem, ir.StaticSetItem)):
+                target = statement.target.name
+                if isinstance(typemap[target], ReadOnlyRecord) or target in within:
+                    raise TypingError(
+                        "a handler writes its own row only: events, parameters and what others made public "
+                        "are read-only",
+                        loc=statement.loc,
+                    )
 
 
 class HandlerCompiler(CompilerBase):

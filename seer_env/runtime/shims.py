@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import cache
-from types import FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,7 @@ HANDLER = """
 def handler_{kind}(me, event, address):
     worker = worker_at(address)
     try:
-        handle(record_at(me, ENTITY), record_at(event, EVENT), sim_at(address))
+        handle(record_at(me, ENTITY), read_only(record_at(event, EVENT)), sim_at(address))
     except Exception:
         record_breach(worker, EXCEPTION, int64(-1), 0.0, int64(0))
 """
@@ -68,8 +68,10 @@ def act(first, last, address):
         event.target = int32(agent)
         for k in range(SIZE):
             event.payload[k] = actions[agent, k]
+        for k in range(SIZE, WORDS):
+            event.payload[k] = 0.0
         try:
-            handle(states[agent], event, sim_at(address))
+            handle(states[agent], read_only(event), sim_at(address))
         except Exception:
             record_breach(worker, EXCEPTION, int64(-1), 0.0, int64(0))
         worker.events += 1
@@ -220,6 +222,7 @@ def compile_model(model: EventModel) -> CompiledModel:
         _warn_uncached(type(model).__name__, str(reason))
     with _LOCK:
         if stamp is not None and stamp in _COMPILED:
+            _COMPILED.move_to_end(stamp)
             return _COMPILED[stamp]
         compiled = _compile(model, spec, stamp)
         if stamp is not None:
@@ -300,10 +303,12 @@ def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:
         "index_at": sim_boundary.index_at,
         "clamped_cell": sim_boundary.compiled_cell,
         "record_breach": record_breach,
+        "read_only": sim_type.read_only,
         "prefetch": prefetch,
         "ROWS_AHEAD": 8,
         "EXCEPTION": EXCEPTION,
         "FIRST_SEQ": 1 << MICRO_SHIFT,
+        "WORDS": spec.event["payload"].shape[0],
         "sim_at": sim_type.sim_constructor(spec),
         "ENTITY": spec.entity,
         "EVENT": spec.event,
@@ -376,16 +381,19 @@ class _Jitted:
         if id(function) in self._done:
             return self._done[id(function)]
         scope = dict(function.__globals__)
-        clone = FunctionType(
-            function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
-        )
+        cells = tuple(CellType(self._reached(cell.cell_contents)) for cell in function.__closure__ or ())
+        clone = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
         clone.__kwdefaults__ = function.__kwdefaults__
         scope["__name__"] = clone.__module__ = __name__
         options = {**OPTIONS, "forceinline": inline}
         self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **options)(clone)
         for name, found in reached_globals(function).items():
-            if isinstance(found, FunctionType):
-                scope[name] = self.of(found)
-            elif isinstance(found, ModuleType):
+            scope[name] = self._reached(found)
+            if isinstance(found, ModuleType):
                 _refuse_functions_of(found, function)
         return dispatcher
+
+    def _reached(self, found):
+        """What takes the place of a value that a function reaches."""
+        library = isinstance(found, FunctionType) and found.__module__.split(".")[0] in ("numba", "numpy")
+        return self.of(found) if isinstance(found, FunctionType) and not library else found

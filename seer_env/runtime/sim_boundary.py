@@ -13,7 +13,7 @@ from seer_env.runtime.atomics import array_at
 from seer_env.runtime.grid import Cells, clamped_cell, nearest_image
 from seer_env.runtime.grid_queries import NEAR_BUFFER, nearest_function, within_function
 from seer_env.runtime.layout import CONTROL, WORKER
-from seer_env.runtime.sim_type import SimType, address_of, control_of, fixed_field, kernel, n_of
+from seer_env.runtime.sim_type import SimType, address_of, control_of, fixed_field, kernel, n_of, read_only
 
 found_of, near_of = fixed_field(WORKER, "found"), fixed_field(WORKER, "near")
 public_of, starts_of = fixed_field(CONTROL, "public"), fixed_field(CONTROL, "starts")
@@ -79,8 +79,8 @@ def _view(sim, j):
             raise IndexError("sim.view: no such entity")
         rows = array_at(public_of(control), dtype)
         if ranked:
-            return rows[array_at(rank_of(control), np.int32)[j]]
-        return rows[j]
+            return read_only(rows[array_at(rank_of(control), np.int32)[j]])
+        return read_only(rows[j])
 
     return view
 

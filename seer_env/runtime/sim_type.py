@@ -71,6 +71,27 @@ class TablesType(types.Type):
         super().__init__(f"Tables({spec!r})")
 
 
+class ReadOnlyRecord(types.Record):
+    """A record that handlers may read: the event, public fields of others, parameters.
+
+    `pipeline.py` refuses stores into it. Handlers write their own row only.
+    """
+
+    def __init__(self, record: types.Record):
+        fields = [(name, entry._asdict()) for name, entry in record.fields.items()]
+        super().__init__(fields, record.size, record.aligned)
+        self.name: str = f"ReadOnly({record.name})"
+
+
+register_model(ReadOnlyRecord)(models.RecordModel)
+
+
+@intrinsic
+def read_only(typingctx, record):
+    """The same record, which handlers cannot write."""
+    return ReadOnlyRecord(record)(record), _identity
+
+
 @register_model(SimType)
 @register_model(TablesType)
 class AddressModel(models.PrimitiveModel):
@@ -172,7 +193,7 @@ def _params(sim):
     dtype = sim.spec.params
 
     def params(sim):
-        return record_at(params_of(control_of(address_of(sim))), dtype)
+        return read_only(record_at(params_of(control_of(address_of(sim))), dtype))
 
     return params
 

@@ -17,6 +17,7 @@ from seer_env.runtime.phases import (
     ACT,
     COUNT_CELLS,
     EXECUTE,
+    MOST_EVENTS,
     NOTHING,
     OBSERVE,
     PUBLISH,
@@ -171,6 +172,7 @@ def next_round(control, worker, worker_address):
     to look at the clock.
     """
     started, events = clock_ns(), worker.events
+    looked = events
     for _ in range(ROUNDS_PER_LOOK):
         n = open_window(control)
         if n == 0:
@@ -179,6 +181,10 @@ def next_round(control, worker, worker_address):
         control.rounds += 1
         if n == 1:
             execute_alone(control, worker, worker_address)
+            if worker.events - looked >= MOST_EVENTS:
+                looked = worker.events
+                if clock_ns() - started > LOOK_NS:
+                    break
         else:
             control.stage = AT_EXECUTED
             if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):

@@ -47,6 +47,8 @@ class CompiledEngine(Engine):
         self._memory.workers["emission_limit"] = self.event_capacity
         #: Whether the arrays may be somewhere between two boundaries.
         self._torn = False
+        #: The boundary that is being loaded.
+        self._loading: Boundary | None = None
         self._checkpoint: Checkpoint | None = None
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
         self._stepping_s = 0.0
@@ -191,11 +193,14 @@ class CompiledEngine(Engine):
         self._checkpoint = checkpoint
 
     def _recover(self, slots: int = 0) -> None:
-        """If the arrays may not show the committed boundary, restore the checkpoint and replay.
+        """If the arrays may not show the committed boundary, load it, or restore and replay.
 
         Interrupted, it starts again at the engine's next use.
         """
         if not self._torn:
+            return
+        if self._loading is not None:
+            self._finish_loading(self._loading)
             return
         memory, checkpoint = self._memory, self._checkpoint
         assert checkpoint is not None, "a step takes a checkpoint first"
@@ -219,6 +224,9 @@ class CompiledEngine(Engine):
 
     def capture(self) -> Boundary:
         self._recover()
+        return self._copy()
+
+    def _copy(self) -> Boundary:
         memory, leq = self._memory, self._memory.leq
         return Boundary(
             self.steps,
@@ -230,18 +238,23 @@ class CompiledEngine(Engine):
         )
 
     def _load(self, boundary: Boundary) -> None:
+        self._loading, self._torn = boundary, True
+        self._recover()
+
+    def _finish_loading(self, boundary: Boundary) -> None:
         self._memory.load(boundary)
-        self._committed = Committed(boundary.steps, self.outputs)
-        self._checkpoint, self._stepping_s, self._torn = None, 0.0, False
+        self._checkpoint, self._stepping_s = None, 0.0
         self._log.clear()
+        self._committed = Committed(boundary.steps, self.outputs)
         self._observe(np.zeros(self.model.n_agents, bool), self.new_outputs())
+        self._loading, self._torn = None, False
 
     def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
         actions = np.zeros((self.model.n_agents, self.model.action_size))
         rule, details = self._call(stages.AT_BOUNDARY, self.steps, actions, live, outputs, 1)
         if rule:  # nothing is emitted here: a function of the model raised
             oracle = PythonEngine(self.model, self.event_capacity)
-            oracle.restore(self.capture(), outputs)
+            oracle.restore(self._copy(), outputs)
             oracle._observe(live, self.new_outputs())  # raises it with its own traceback
             raise self._only_compiled(details)
 

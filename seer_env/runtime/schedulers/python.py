@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 
+from seer_env.errors import ModelError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
@@ -50,9 +51,10 @@ class PythonEngine(Engine):
     def _window(self, actions: np.ndarray, live: np.ndarray) -> int:
         now, end = self.clock, (self.steps + 1) * self.model.dt
         executed = self._emissions = 0
+        words = self._dtype["payload"].shape[0]
         if self.model.action_kind is not None:
             for agent in np.flatnonzero(live):
-                payload = tuple(actions[agent].tolist())
+                payload = tuple(actions[agent]) + (0.0,) * (words - actions.shape[1])
                 self._execute(now, pack_seq(0, 0, 0), int(self.model.action_kind), int(agent), payload)
                 executed += 1
         while self._heap and self._heap[0][0] < end:
@@ -61,11 +63,14 @@ class PythonEngine(Engine):
         return executed
 
     def _execute(self, when: float, seq: int, kind: int, target: int, payload: tuple) -> None:
-        self._now, self._micro, self._kind, self._me = when, unpack_seq(seq)[0], kind, target
+        self._now, self._micro, self._kind, self._me = np.float64(when), unpack_seq(seq)[0], kind, target
         self.model.handlers[kind](self._rows[target], Event(when, kind, target, payload), self._sims[target])
 
     def emit(self, target: int, delay: float, kind: int, payload: tuple) -> None:
         """Check an emission of the executing handler against the contract, and queue it."""
+        words = self._dtype["payload"].shape[0]
+        if len(payload) > words:
+            raise ModelError(f"sim.emit: {len(payload)} payload words, but the model's payload holds {words}")
         me, delay, when = self._me, float(delay), self._now + float(delay)
         limit = 0.0 if target == me else self.model.lookahead
         rule = None
@@ -99,8 +104,7 @@ class PythonEngine(Engine):
         seq = pack_seq(micro, me, int(self._emitted[me]))
         self._emitted[me] += 1
         self._emissions += 1
-        words = self._dtype["payload"].shape[0]
-        padded = tuple(float(p) for p in payload) + (0.0,) * (words - len(payload))
+        padded = tuple(np.float64(p) for p in payload) + (np.float64(0.0),) * (words - len(payload))
         heapq.heappush(self._heap, (when, seq, kind, target, padded))
 
     def _recover(self) -> None:
@@ -133,7 +137,7 @@ class PythonEngine(Engine):
         self._state = boundary.state
         self._emitted, self._stream, self._gamma = boundary.emitted, boundary.stream, boundary.gamma
         self._heap = [
-            (float(e["time"]), int(e["seq"]), int(e["kind"]), int(e["target"]), tuple(e["payload"].tolist()))
+            (float(e["time"]), int(e["seq"]), int(e["kind"]), int(e["target"]), tuple(e["payload"]))
             for e in boundary.pending
         ]
         self._rows = self._state.view(np.recarray)

@@ -21,6 +21,16 @@ class Event(NamedTuple):
     payload: tuple[float, ...]
 
 
+class Constants(SimpleNamespace):
+    """`sim.params` and `sim.tables`. Floats are numpy's, which divide by zero as compiled code does."""
+
+    def __init__(self, values):
+        super().__init__(**{k: np.float64(v) if isinstance(v, float) else v for k, v in values.items()})
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{name}: constants are read-only in handlers")
+
+
 class BoundaryView:
     """Public fields and grid index as of one boundary."""
 
@@ -28,6 +38,7 @@ class BoundaryView:
         self.rows = np.zeros(len(state) if model.public else 0, model.public_dtype)
         for field in model.public:
             self.rows[field] = state[field]
+        self.rows.flags.writeable = False
         self.rows = self.rows.view(np.recarray)
         self.index = None if model.grid is None else build_index(model.grid, state)
 
@@ -39,11 +50,11 @@ class BoundarySim:
         model = engine.model
         self._engine, self.me = engine, entity
         self.n_entities, self.n_agents = model.n_entities, model.n_agents
-        self.params, self.tables = SimpleNamespace(**model.params), SimpleNamespace(**model.tables)
+        self.params, self.tables = Constants(model.params), Constants(model.tables)
 
     @property
     def now(self) -> float:
-        return self._engine.clock
+        return np.float64(self._engine.clock)
 
     def view(self, j: int):
         return self._engine._view.rows[self._existing("view", j)]
@@ -57,7 +68,7 @@ class BoundarySim:
         index, cells = self._engine._view.index, cells_of(self._engine.model.grid)
         mine, other = index.rank[self.me], index.rank[self._existing("offset", j)]
         return tuple(
-            nearest_image(float(index[3 + d][other] - index[3 + d][mine]), cells[9 + d])
+            nearest_image(index[3 + d][other] - index[3 + d][mine], cells[9 + d])
             for d in range(len(self._engine.model.grid.fields))
         )
 

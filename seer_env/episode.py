@@ -32,8 +32,8 @@ Policy = Callable[["Episode"], np.ndarray]
 class StepArrays(NamedTuple):
     """What a step returns without dicts; rows of agents not live before the step are zeros.
 
-    The arrays are fresh at every step. `observations` is the block that `state` and `digest` read:
-    copy it before changing it in place.
+    The arrays are fresh at every step. `state` and `digest` read those of the last one: copy them
+    before changing them in place.
 
     Attributes:
         observations: float32 `[M, D]`.
@@ -151,11 +151,13 @@ class Episode:
     @property
     def observations(self) -> np.ndarray:
         """What the last boundary shows, float32 `[M, D]`; rows of agents not shown are zeros."""
+        self._require_open()
         return self._engine.outputs.observations
 
     @property
     def entities(self) -> np.ndarray:
         """Every entity's row at the last boundary, structured `[N]`, read-only."""
+        self._require_open()
         return self._engine.state
 
     @property

@@ -178,7 +178,7 @@ class EventModel:
     ):
         self.n_entities = int(n_entities)
         self.n_agents = self.n_entities if n_agents is None else int(n_agents)
-        self.params = dict(params or {})
+        self.params = {k: v.item() if isinstance(v, np.generic) else v for k, v in (params or {}).items()}
         self.tables = {k: _constant(v) for k, v in (tables or {}).items()}
 
     # -- written by the user -------------------------------------------------------------------

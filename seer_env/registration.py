@@ -79,12 +79,15 @@ def make(
         TypeError: `n_agents` or a world's argument beside a model, which has them already.
     """
     from seer_env.env import SeerParallelEnv
+    from seer_env.model import EventModel
 
     if n_agents is not None:
         arguments["n_agents"] = n_agents
     if not isinstance(world, str) and arguments:
         raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
     model = _model(world, arguments) if isinstance(world, str) else world
+    if not isinstance(model, EventModel):
+        raise TypeError(f"world must be a name or an EventModel, made with its arguments, got {model!r}")
     return SeerParallelEnv(
         model,
         threads=threads,

@@ -8,16 +8,23 @@ of everything that the code reaches (`fingerprint.py`) together with this packag
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import shutil
 import sys
-from functools import lru_cache
+import tempfile
+import warnings
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import Cache, CompileResultCacheImpl, _CacheLocator
+from numba.core.caching import Cache, CompileResultCacheImpl, NullCache, _CacheLocator
 from numba.core.ccallback import CFunc
 
+#: Folders of compiled code that are kept, one per fingerprint.
+KEPT_STAMPS = 200
+_log = logging.getLogger("seer_env")
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
@@ -60,18 +67,52 @@ class _Locator(_CacheLocator):
         return "seer"
 
 
-def _cache_for(function, stamp: str) -> Cache:
-    locator = _Locator(cache_directory() / stamp, stamp)
+@cache
+def _usable_folder(folder: Path) -> bool:
+    """Whether compiled code can be kept in a folder; says once why it cannot."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        warnings.warn(
+            f"compiled code cannot be kept in {folder} ({error}): every process compiles again. Set "
+            "SEER_ENV_CACHE_DIR to a folder that can be written.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    _forget_old_stamps(folder)
+    return True
 
-    class Impl(CompileResultCacheImpl):
-        def __init__(self, py_func):
-            self._locator = locator
-            self._lineno = 0
-            abiflags = getattr(sys, "abiflags", "")
-            self._filename_base = self.get_filename_base(py_func.__name__, abiflags)
+
+def _forget_old_stamps(folder: Path) -> None:
+    """Keep the newest folders of compiled code: each edit of a handler makes one."""
+    stamps = sorted((f for f in folder.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime)
+    for old in stamps[:-KEPT_STAMPS]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+class _Implementation(CompileResultCacheImpl):
+    def __init__(self, py_func, locator: _Locator):
+        self._locator = locator
+        self._lineno = 0
+        self._filename_base = self.get_filename_base(py_func.__name__, getattr(sys, "abiflags", ""))
+
+
+def _cache_for(function, stamp: str) -> Cache | NullCache:
+    if not _usable_folder(cache_directory()):
+        return NullCache()
 
     class StampedCache(Cache):
-        _impl_class = Impl
+        _impl_class = staticmethod(lambda f: _Implementation(f, _Locator(cache_directory() / stamp, stamp)))
+
+        def _load_overload(self, sig, target_context):
+            try:
+                return super()._load_overload(sig, target_context)
+            except Exception as error:  # a damaged file can raise anything: it is written anew
+                _log.warning("%s: damaged (%r), compiled again", self.cache_path, error)
+                self.flush()
+                return None
 
     return StampedCache(function)
 

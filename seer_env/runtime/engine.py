@@ -16,6 +16,8 @@ from seer_env.runtime.rng import streams
 if TYPE_CHECKING:
     from seer_env.model import EventModel
 
+#: Each thread has buffers of its own.
+MOST_THREADS = 1024
 SCHEDULERS = ("python", "serial", "seer")
 
 
@@ -67,6 +69,8 @@ class Engine(ABC):
         self.model = model
         self._n_agents, self._info = model.n_agents, model.info
         self._observation_size = model.observation_size
+        if event_capacity is not None and not (type(event_capacity) is int and 1 <= event_capacity < 1 << 62):
+            raise ValueError(f"event_capacity must be an integer from 1 up, got {event_capacity!r}")
         self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
         self.stats = StepStats(0, 0, 0, 0.0, 0.0)
         self._committed = Committed(0, self.new_outputs())
@@ -243,8 +247,8 @@ def make_engine(
         ValueError: no such scheduler, or a thread count below 1.
     """
     model.validate()
-    if threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
+    if not 1 <= threads <= MOST_THREADS:
+        raise ValueError(f"threads must be from 1 to {MOST_THREADS}, got {threads}")
     if scheduler == "python":
         from seer_env.runtime.schedulers.python import PythonEngine
 

@@ -8,6 +8,7 @@ too; nothing of the user's is changed.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -179,6 +180,16 @@ class CompiledModel:
 
 _COMPILED: OrderedDict[str, CompiledModel] = OrderedDict()
 _LOCK = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """In a forked child: the thread that held it does not exist there."""
+    global _LOCK
+    _LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 _KEPT = 64
 
 
@@ -385,7 +396,7 @@ class _Jitted:
         clone = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
         clone.__kwdefaults__ = function.__kwdefaults__
         scope["__name__"] = clone.__module__ = __name__
-        options = {**OPTIONS, "forceinline": inline}
+        options = {**OPTIONS, "forceinline": inline, "boundscheck": True}
         self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **options)(clone)
         for name, found in reached_globals(function).items():
             scope[name] = self._reached(found)

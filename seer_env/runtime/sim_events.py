@@ -59,12 +59,12 @@ def emit_checked(worker, target, delay, kind, payload, words):
 def _emit(sim, target, delay, kind, *payload):
     _handlers_only(sim, "emit")
     words = sim.spec.event["payload"].shape[0]
+    # numba hands the star argument over as one tuple, or spread.
     given = payload[0] if len(payload) == 1 and isinstance(payload[0], types.BaseTuple) else payload
     if len(given) > words:
         raise TypingError(f"sim.emit: {len(given)} payload words, but the model's payload holds {words}")
-    count = len(given)
 
-    if count == 0:
+    if len(given) == 0:
 
         def emit(sim, target, delay, kind, *payload):
             worker = worker_at(address_of(sim))

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from seer_env.errors import ModelError
+from seer_env.errors import ContractBreach, ModelError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
@@ -64,7 +64,12 @@ class PythonEngine(Engine):
 
     def _execute(self, when: float, seq: int, kind: int, target: int, payload: tuple) -> None:
         self._now, self._micro, self._kind, self._me = np.float64(when), unpack_seq(seq)[0], kind, target
-        self.model.handlers[kind](self._rows[target], Event(when, kind, target, payload), self._sims[target])
+        self._broken: ContractBreach | None = None
+        self.model.handlers[kind](
+            self._rows[target], Event(self._now, kind, target, payload), self._sims[target]
+        )
+        if self._broken is not None:  # a handler that catches it breaks the rule all the same
+            raise self._broken
 
     def emit(self, target: int, delay: float, kind: int, payload: tuple) -> None:
         """Check an emission of the executing handler against the contract, and queue it."""
@@ -89,7 +94,7 @@ class PythonEngine(Engine):
         elif self._emissions >= self.event_capacity:
             rule = "capacity"
         if rule:
-            raise breach(
+            self._broken = breach(
                 self.model,
                 rule,
                 me,
@@ -100,6 +105,7 @@ class PythonEngine(Engine):
                 emitted_kind=kind,
                 limit=self.event_capacity,
             )
+            raise self._broken
         micro = self._micro + 1 if when == self._now else 0
         seq = pack_seq(micro, me, int(self._emitted[me]))
         self._emitted[me] += 1

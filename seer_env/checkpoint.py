@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seer_env.errors import BoundaryFileError
+from seer_env.files import write_whole
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.engine import Outputs
 from seer_env.runtime.layout import pending_dtype
@@ -93,16 +94,16 @@ def save_snapshot(path: str | os.PathLike, model: EventModel, snapshot: Snapshot
         "np_random": snapshot.np_random,
     }
     header["checksum"] = _checksum(header, members)
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(HEADER, json.dumps(header))
-            for name, content in members.items():
-                archive.writestr(name, content)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, _archive(header, members))
+
+
+def _archive(header: dict[str, Any], members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(HEADER, json.dumps(header))
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 def load_snapshot(path: str | os.PathLike, model: EventModel) -> Snapshot:

@@ -191,6 +191,8 @@ class Episode:
 
     def warmup(self) -> None:
         """Compile everything a step needs, and fill the cache; the episode is untouched."""
+        from seer_env.runtime.entry import pool
+
         self._require_open()
         boundary, outputs = self._engine.capture(), self._engine.outputs
         everyone = self._roster.full()
@@ -198,6 +200,8 @@ class Episode:
             self._engine.reset(0)
             actions = self._reader.sample(np.random.default_rng(0))
             self._engine.step(self._reader.from_array(actions, everyone), everyone.live)
+            if self._threads > 1:
+                pool()  # whether or not this step was worth sharing
         finally:
             self._engine.restore(boundary, outputs)
 

@@ -16,6 +16,9 @@ class ModelError(SeerError, ValueError):
 class ContractBreach(SeerError, RuntimeError):
     """A handler broke the event-locality contract, and the step was rolled back.
 
+    Of several breaches in a step the first in key order is reported, under every scheduler; of
+    `capacity`, whose emission is one too many depends on the order in which a scheduler executes.
+
     Attributes:
         rule: short name of the broken rule, one of `RULES`.
         entity: index of the entity whose handler broke it.

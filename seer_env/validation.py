@@ -81,7 +81,14 @@ def _check_fields(dtype: np.dtype, what: str, scalars: tuple[str, ...] = STATE_S
         isinstance(dtype, np.dtype) and dtype.fields is not None,
         f"{what} must be a structured numpy dtype, got {dtype!r}",
     )
+    end = 0
     for name, field in (dtype.fields or {}).items():
+        _require(
+            field[1] == end,
+            f"{what}.{name}: fields must follow each other without gaps, which would hold garbage: leave out "
+            "align=True and offsets",
+        )
+        end += field[0].itemsize
         _require(
             name.isidentifier() and not keyword.iskeyword(name) and name not in RESERVED,
             f"{what}: Python or numpy's records use the name {name!r} for themselves; rename the field",
@@ -93,6 +100,9 @@ def _check_fields(dtype: np.dtype, what: str, scalars: tuple[str, ...] = STATE_S
             "plain Python arithmetic would differ: use float64 or int64.)",
         )
         _require(len(shape) <= 4, f"{what}.{name}: at most 4 dimensions, got {shape}")
+    _require(
+        end == dtype.itemsize, f"{what}: {dtype.itemsize - end} bytes behind its fields: leave out align=True"
+    )
 
 
 def _check_numbers(model: EventModel) -> None:

@@ -131,7 +131,7 @@ def test_a_refusal_names_attribute_value_and_fix(attributes, words):
         {"action_space": spaces.MultiDiscrete([2, 3])},
         {"action_space": spaces.Discrete(2)},
         {"action_kind": None},
-        {"entity": np.dtype([("x", "f8"), ("v", "i8", (3, 2)), ("b", "?"), ("c", "u1"), ("d", "i4")])},
+        {"entity": np.dtype([("x", "f8"), ("v", "i8", (3, 2)), ("b", "?")])},
         {"tables": {}},
         {"params": {"flag": True, "count": np.int64(3), "share": np.float32(0.5)}},
     ],

@@ -45,6 +45,7 @@ def exchange(me, sim):
         if other.active == 1 and abs(other.z - me.z) < params.reach:
             if collides(me, other, params):
                 me.active = 0
+                return  # who has collided tells nobody any more
             if crowd % stride == turn and sent < params.receivers:
                 sent += 1
                 if params.communication:

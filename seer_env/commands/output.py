@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from seer_env.files import write_whole
 
 
 class CommandError(Exception):
@@ -36,13 +37,7 @@ def write_json(path: Path | None, figures: Any) -> None:
     if path is None:
         return
     text = json.dumps(figures, indent=2, allow_nan=False) + "\n"
-    with tempfile.NamedTemporaryFile("w", dir=path.absolute().parent, delete=False) as file:
-        file.write(text)
-    # Temporary files are private; a report is an ordinary file of its user.
-    umask = os.umask(0)
-    os.umask(umask)
-    os.chmod(file.name, 0o666 & ~umask)
-    os.replace(file.name, path)
+    write_whole(path, text.encode())
 
 
 def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

@@ -24,6 +24,8 @@ from numba.core.ccallback import CFunc
 
 #: Folders of compiled code that are kept, one per fingerprint.
 KEPT_STAMPS = 200
+#: numba's global switches that change the code it makes.
+CODE_SWITCHES = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML", "DISABLE_INTEL_SVML", "BOUNDSCHECK")
 _log = logging.getLogger("seer_env")
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -43,13 +45,14 @@ def cache_directory() -> Path:
 
 @lru_cache(maxsize=1)
 def package_fingerprint() -> str:
-    """Digest of the runtime's sources, of numba's version, and of the waiting strategy."""
+    """Digest of the runtime's sources, of numba's version and switches, and of the waiting strategy."""
     from seer_env.runtime import waiting
 
     digest = hashlib.blake2b(digest_size=12)
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
-    digest.update(f"{numba.__version__} {waiting.describe()}".encode())
+    switches = [getattr(numba.config, name, None) for name in CODE_SWITCHES]
+    digest.update(f"{numba.__version__} {waiting.describe()} {switches}".encode())
     return digest.hexdigest()
 
 

@@ -29,9 +29,9 @@ class Wide(EventModel):
         [
             ("f", "f8"),
             ("i", "i8"),
-            ("small", "i4"),
-            ("byte", "i1"),
-            ("unsigned", "u8"),
+            ("small", "i8"),
+            ("byte", "i8"),
+            ("unsigned", "i8"),
             ("flag", "?"),
             ("row", "f8", (3,)),
             ("grid", "i8", (2, 2)),
@@ -55,7 +55,7 @@ class Wide(EventModel):
 
     def reset(self, state, schedule, rng):
         state["row"] = rng.random((self.n_entities, 3))
-        state["unsigned"] = 2**63
+        state["unsigned"] = 2**62
         schedule(np.arange(self.n_entities), 0.25, WideKind.SEND, *range(12))
 
     @handles(WideKind.SEND)

@@ -105,7 +105,7 @@ class Chaos(EventModel):
 
     name = "chaos"
     Kind = Kind
-    entity = np.dtype([("x", "f8"), ("energy", "f8"), ("heard", "i8"), ("seen", "i4"), ("odd", "b1")])
+    entity = np.dtype([("x", "f8"), ("energy", "f8"), ("heard", "i8"), ("seen", "i8"), ("odd", "b1")])
     info = np.dtype([("heard", "i8"), ("near", "i8")])
     public = ("x", "heard")
     grid = Grid(("x",), 50.0, (-BOUND,), (BOUND,))

@@ -100,9 +100,8 @@ def save_snapshot(path: str | os.PathLike, model: EventModel, snapshot: Snapshot
 def _archive(header: dict[str, Any], members: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(HEADER, json.dumps(header))
-        for name, content in members.items():
-            archive.writestr(name, content)
+        for name, content in {HEADER: json.dumps(header).encode(), **members}.items():
+            archive.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same boundary, the same file
     return buffer.getvalue()
 
 
@@ -136,10 +135,14 @@ def _read_members(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, by
             # Stored members cannot be larger than the file: no decompression bomb.
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()):
                 raise ValueError("its members are compressed")
+            if len(set(archive.namelist())) != len(archive.namelist()):
+                raise ValueError("it holds a member twice")
             members = {name: archive.read(name) for name in archive.namelist()}
         header = json.loads(members.pop(HEADER))
         if not isinstance(header, dict):
             raise ValueError("its header is not a JSON object")
+        if content != _archive(header, members):
+            raise ValueError("it was not written by seer_env, or has been changed")
     except Exception as error:  # zipfile and json raise a dozen kinds for bytes they did not write
         raise BoundaryFileError(f"{path}: truncated, damaged or not a boundary file: {error!r}") from error
     return header, members

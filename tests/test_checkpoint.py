@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
+import stat
+import threading
 import zipfile
 
 import numpy as np
@@ -14,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import Lamps, Ring
 
-from seer_env.checkpoint import HEADER, _checksum, model_identity
+from seer_env.checkpoint import HEADER, _archive, _checksum, model_identity
 from seer_env.env import SeerParallelEnv
 from seer_env.errors import BoundaryFileError
 
@@ -235,10 +238,7 @@ def forge(path, header_changes=None, arrays=None):
         np.save(buffer, change(array), allow_pickle=True)
         members[f"{name}.npy"] = buffer.getvalue()
     header["checksum"] = _checksum(header, members)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(HEADER, json.dumps(header))
-        for name, content in members.items():
-            archive.writestr(name, content)
+    path.write_bytes(_archive(header, members))
 
 
 class Bomb:
@@ -285,3 +285,36 @@ def test_an_unchanged_forgery_is_loaded(saved, other):
     forge(saved[0])
     other[0].load(saved[0])
     assert other[0].digest() == saved[1].digest()
+
+
+def test_saving_follows_a_link(saved, tmp_path):
+    path, env = saved
+    link = tmp_path / "link.npz"
+    link.symlink_to(path)
+    path.unlink()
+    env.save(link)
+    assert link.is_symlink()
+    assert path.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_saving_into_a_pipe_writes_the_file_through_it(saved, tmp_path):
+    path, env = saved
+    pipe, received = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    env.save(pipe)
+    reader.join(10.0)
+    assert received == [path.read_bytes()]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("offset", range(0, 900, 7))
+def test_no_changed_byte_is_accepted(saved, offset):
+    path, env = saved
+    content = bytearray(path.read_bytes())
+    content[offset % len(content)] ^= 0x10
+    path.write_bytes(content)
+    with pytest.raises(BoundaryFileError):
+        env.load(path)

@@ -6,8 +6,12 @@ can run twice as fast on two. A measurement on two threads is read beside this f
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numba
 import numpy as np
@@ -31,6 +35,20 @@ def worth_of_second_core(rounds: int = 3) -> float:
     """Speed of two threads of plain arithmetic over that of one: 2.0 on two free cores, best of `rounds`."""
     arithmetic(1)
     return max(_once() for _ in range(rounds))
+
+
+@contextmanager
+def busy_core(busy: bool) -> Iterator[None]:
+    """While inside, another process holds a core, if `busy`."""
+    if not busy:
+        yield
+        return
+    spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        spinner.kill()
+        spinner.wait()
 
 
 def _once() -> float:

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 
-from seer_env.bench.cores import worth_of_second_core
+from seer_env.bench.cores import busy_core, worth_of_second_core
 from seer_env.bench.heap import HeapPhold
 from seer_env.bench.report import print_table, progress_bar
 from seer_env.bench.timing import interleaved, machine, median_interval
@@ -81,6 +81,8 @@ class Args:
     """Timed windows per contender."""
     seed: int = 0
     """Seed of the random streams."""
+    busy: bool = False
+    """Let another process hold a core while measuring: what an oversubscribed machine costs."""
     quick: bool = False
     """A smoke test: windows a twentieth as long. Its figures say little."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
@@ -101,7 +103,7 @@ def main(args: Args) -> int:
     check_writable(args.json)
     contenders = _contenders(args)
     results = []
-    with progress_bar() as progress:
+    with progress_bar() as progress, busy_core(args.busy):
         task = progress.add_task("phold", total=len(args.rows) * len(contenders) * (args.repeats + 1))
         for name in args.rows:
             done = partial(progress.update, task, advance=1, refresh=True, description=f"row {name}")

@@ -101,7 +101,9 @@ def _archive(header: dict[str, Any], members: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in {HEADER: json.dumps(header).encode(), **members}.items():
-            archive.writestr(zipfile.ZipInfo(name), content)  # a fixed date: the same boundary, the same file
+            entry = zipfile.ZipInfo(name)  # with a fixed date: the same boundary is the same file
+            entry.create_system, entry.external_attr = 3, 0o600 << 16  # on every platform
+            archive.writestr(entry, content)
     return buffer.getvalue()
 
 

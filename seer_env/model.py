@@ -135,8 +135,7 @@ class EventModel:
     Set by `__init__`:
         n_entities, n_agents: entities `0..n_agents-1` are the agents.
         params: NamedTuple-like constants, `sim.params.<name>` (float, int, bool).
-        tables: constant arrays, `sim.tables.<name>` (copied as float64, int64 or bool; read-only; an
-            index out of range is not noticed in compiled handlers).
+        tables: constant arrays, `sim.tables.<name>` (copied as float64, int64 or bool; read-only).
     """
 
     name: ClassVar[str] = "world"

@@ -94,7 +94,7 @@ def test_a_breach_that_only_the_second_finds_is_a_difference(second):
     env = SeerParallelEnv(Calm(), scheduler="python", check=True)
     env.reset(seed=0)
     digest = env.digest()
-    with pytest.raises(NondeterminismError, match="only the second found a breach"):
+    with pytest.raises(NondeterminismError, match="only the second raised ContractBreach"):
         env.step_arrays([1])
     assert env.digest() == digest
 

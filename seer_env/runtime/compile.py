@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -70,26 +70,35 @@ class _Locator(_CacheLocator):
         return "seer"
 
 
-@cache
-def _usable_folder(folder: Path) -> bool:
+_USABLE: dict[Path, bool] = {}
+
+
+def _code_folder() -> Path:
+    """A folder of our own below the cache folder: what is old in it may be removed."""
+    return cache_directory() / "compiled"
+
+
+def _usable(folder: Path) -> bool:
     """Whether compiled code can be kept in a folder; says once why it cannot."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        warnings.warn(
-            f"compiled code cannot be kept in {folder} ({error}): every process compiles again. Set "
-            "SEER_ENV_CACHE_DIR to a folder that can be written.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return False
-    _forget_old_stamps(folder)
-    return True
+    if folder not in _USABLE:
+        _USABLE[folder] = True
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            _forget_old_stamps(folder)
+        except OSError as error:
+            _USABLE[folder] = False
+            warnings.warn(
+                f"compiled code cannot be kept in {folder} ({error}): every process compiles again. Set "
+                "SEER_ENV_CACHE_DIR to a folder that can be written.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+    return _USABLE[folder]
 
 
 def _forget_old_stamps(folder: Path) -> None:
-    """Keep the newest folders of compiled code: each edit of a handler makes one."""
+    """Keep the stamps used last: each edit of a handler makes one."""
     stamps = sorted((f for f in folder.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime)
     for old in stamps[:-KEPT_STAMPS]:
         shutil.rmtree(old, ignore_errors=True)
@@ -103,11 +112,14 @@ class _Implementation(CompileResultCacheImpl):
 
 
 def _cache_for(function, stamp: str) -> Cache | NullCache:
-    if not _usable_folder(cache_directory()):
+    if not _usable(_code_folder()):
         return NullCache()
+    folder = _code_folder() / stamp
+    if folder.exists():
+        os.utime(folder)  # it is in use: others are forgotten first
 
     class StampedCache(Cache):
-        _impl_class = staticmethod(lambda f: _Implementation(f, _Locator(cache_directory() / stamp, stamp)))
+        _impl_class = staticmethod(lambda f: _Implementation(f, _Locator(folder, stamp)))
 
         def _load_overload(self, sig, target_context):
             try:
@@ -116,6 +128,14 @@ def _cache_for(function, stamp: str) -> Cache | NullCache:
                 _log.warning("%s: damaged (%r), compiled again", self.cache_path, error)
                 self.flush()
                 return None
+
+        def _save_overload(self, sig, data):
+            try:
+                super()._save_overload(sig, data)
+            except (
+                OSError
+            ) as error:  # a full disk, or a folder that was removed: the code is here all the same
+                _log.warning("%s: not kept (%s)", self.cache_path, error)
 
     return StampedCache(function)
 

@@ -38,28 +38,16 @@ class HandlerFeatureValidation(NoPythonSupportedFeatureValidation):
 
 
 def _refuse_foreign_stores(func_ir: Any, typemap: Any) -> None:
-    """Raise at a store into a read-only record, or into an array that is a field of one."""
-    within = set()  # names of arrays that are fields of read-only records
+    """Raise at a store into a field of a read-only record; into arrays of one numba refuses it."""
     for block in func_ir.blocks.values():
         for statement in block.body:
-            value: Any = getattr(statement, "value", None)
-            if not isinstance(statement, ir.Assign):
-                continue
-            if isinstance(value, ir.Expr) and value.op == "getattr":
-                if isinstance(typemap[value.value.name], ReadOnlyRecord):
-                    within.add(statement.target.name)
-            elif isinstance(value, ir.Var) and value.name in within:
-                within.add(statement.target.name)
-    for block in func_ir.blocks.values():
-        for statement in block.body:
-            if isinstance(statement, (ir.SetAttr, ir.SetItem, ir.StaticSetItem)):
-                target = statement.target.name
-                if isinstance(typemap[target], ReadOnlyRecord) or target in within:
-                    raise TypingError(
-                        "a handler writes its own row only: events, parameters and what others made public "
-                        "are read-only",
-                        loc=statement.loc,
-                    )
+            stores = isinstance(statement, (ir.SetAttr, ir.SetItem, ir.StaticSetItem))
+            if stores and isinstance(typemap[statement.target.name], ReadOnlyRecord):
+                raise TypingError(
+                    "a handler writes its own row only: events, parameters and what others made public are "
+                    "read-only",
+                    loc=statement.loc,
+                )
 
 
 class HandlerCompiler(CompilerBase):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from seer_env.runtime.fingerprint import (
     Unfingerprintable,
     attributes_of,
     fingerprint,
+    global_reads,
     is_library,
     reached_globals,
 )
@@ -334,9 +336,9 @@ def _build(source: str, name: str, scope: dict[str, Any], stamp: str | None, use
     exec(compile(source, f"<seer_env {name}>", "exec"), scope)
     try:
         return c_function(scope[name], SHIM, stamp)
-    except NumbaError as error:
+    except (NumbaError, KeyError, AssertionError, NotImplementedError, IndexError) as error:
         raise ModelError(
-            f"numba cannot compile {users}: {error}\n"
+            f"numba cannot compile {users}: {type(error).__name__}: {error}\n"
             "Handlers may use numbers, loops, `math`, `sim` and functions of this kind; under "
             "scheduler='python' they run as they are, and breakpoints work."
         ) from error
@@ -381,6 +383,19 @@ def _refuse_functions_of(module: ModuleType, function) -> None:
             )
 
 
+def _refuse_foreign_randomness(function) -> None:
+    """A global generator gives other numbers in every run and to every worker."""
+    for chain in global_reads(function):
+        found = function.__globals__.get(chain[0])
+        if len(chain) > 1 and chain[1] == "random" and found is np:
+            found = np.random
+        if found is np.random or found is random or getattr(found, "__module__", None) == "random":
+            raise ModelError(
+                f"{_place(function)} draws from {'.'.join(chain)}, which no seed of the world reaches: use "
+                "sim.random(), normal, exponential or integers"
+            )
+
+
 class _Jitted:
     """Compiled copies of user functions, with the plain functions they call compiled as well."""
 
@@ -392,12 +407,15 @@ class _Jitted:
         if id(function) in self._done:
             return self._done[id(function)]
         scope = dict(function.__globals__)
-        cells = tuple(CellType(self._reached(cell.cell_contents)) for cell in function.__closure__ or ())
+        cells = tuple(CellType() for _ in function.__closure__ or ())
         clone = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
         clone.__kwdefaults__ = function.__kwdefaults__
         scope["__name__"] = clone.__module__ = __name__
         options = {**OPTIONS, "forceinline": inline, "boundscheck": True}
         self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **options)(clone)
+        for cell, original in zip(cells, function.__closure__ or ()):
+            cell.cell_contents = self._reached(original.cell_contents)  # may be this very function
+        _refuse_foreign_randomness(function)
         for name, found in reached_globals(function).items():
             scope[name] = self._reached(found)
             if isinstance(found, ModuleType):

@@ -82,8 +82,25 @@ class ReadOnlyRecord(types.Record):
         super().__init__(fields, record.size, record.aligned)
         self.name: str = f"ReadOnly({record.name})"
 
+    def typeof(self, key):
+        """Fields that are arrays are read-only too, and so are their slices."""
+        field = super().typeof(key)
+        if isinstance(field, types.NestedArray):
+            return ReadOnlyNestedArray(field.dtype, field.shape)
+        return field
+
+
+class ReadOnlyNestedArray(types.NestedArray):
+    """An array inside a `ReadOnlyRecord`; numba refuses stores into it."""
+
+    def __init__(self, dtype, shape):
+        super().__init__(dtype, shape)
+        self.mutable = False
+        self.name: str = f"ReadOnly({self.name})"
+
 
 register_model(ReadOnlyRecord)(models.RecordModel)
+register_model(ReadOnlyNestedArray)(models.NestedArrayModel)
 
 
 @intrinsic

@@ -18,9 +18,9 @@ def double(x):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SEER_ENV_CACHE_DIR", str(tmp_path / "cache"))
-    compiling._usable_folder.cache_clear()
+    compiling._USABLE.clear()
     yield tmp_path / "cache"
-    compiling._usable_folder.cache_clear()
+    compiling._USABLE.clear()
 
 
 def compiled(stamp="stamp"):
@@ -56,20 +56,20 @@ def test_a_folder_that_cannot_be_made_costs_a_warning_and_compilations(tmp_path,
     blocked = tmp_path / "a file"
     blocked.write_text("")
     monkeypatch.setenv("SEER_ENV_CACHE_DIR", str(blocked / "cache"))
-    compiling._usable_folder.cache_clear()
+    compiling._USABLE.clear()
     with pytest.warns(RuntimeWarning, match="SEER_ENV_CACHE_DIR"):
         assert compiled().ctypes(21) == 42
     assert compiled().cache_hits == 0
-    compiling._usable_folder.cache_clear()
+    compiling._USABLE.clear()
 
 
 def test_old_stamps_are_forgotten(folder, monkeypatch):
     monkeypatch.setattr(compiling, "KEPT_STAMPS", 2)
     for stamp in ("one", "two", "three"):
         compiled(stamp)
-    compiling._usable_folder.cache_clear()
+    compiling._USABLE.clear()
     compiled("four")
-    assert {f.name for f in folder.iterdir()} == {"two", "three", "four"}
+    assert {f.name for f in (folder / "compiled").iterdir()} == {"two", "three", "four"}
 
 
 def test_an_eager_dispatcher_is_cached_too(folder):
@@ -80,3 +80,10 @@ def test_an_eager_dispatcher_is_cached_too(folder):
     second = compiling.cached_njit(triple, SIGNATURE, "stamp")
     assert first(np.int64(5)) == second(np.int64(5)) == 15
     assert sum(second.stats.cache_hits.values()) == 1
+
+
+def test_what_others_keep_beside_it_is_left_alone(folder, monkeypatch):
+    monkeypatch.setattr(compiling, "KEPT_STAMPS", 0)
+    (folder / "somebody's").mkdir(parents=True)
+    compiled()
+    assert (folder / "somebody's").is_dir()

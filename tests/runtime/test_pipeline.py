@@ -60,7 +60,7 @@ def world(function):
 
 @pytest.mark.parametrize("function", FOREIGN)
 def test_a_store_into_what_is_not_ones_own_row_does_not_compile(function):
-    with pytest.raises(ModelError, match="own row only"):
+    with pytest.raises(ModelError, match=r"own row only|readonly"):
         make_engine(world(function), "serial")
 
 
@@ -87,3 +87,38 @@ def test_an_index_beyond_a_field_is_an_error(scheduler):
     with pytest.raises(IndexError):
         engine.step(np.ones((model.n_agents, model.action_size)), np.ones(model.n_agents, bool))
     assert engine.digest() == before
+
+
+def writes_payload_in_a_function(me, event, sim):
+    scribble(event.payload)
+
+
+def scribble(words):
+    words[0] = 1.0
+
+
+def writes_a_slice_of_the_payload(me, event, sim):
+    words = event.payload[1:]
+    words[0] = 1.0
+
+
+@pytest.mark.parametrize("function", [writes_payload_in_a_function, writes_a_slice_of_the_payload])
+def test_arrays_of_what_is_read_only_are_read_only_wherever_they_go(function):
+    with pytest.raises(ModelError, match=r"[Rr]ead-?only"):
+        make_engine(world(function), "serial")
+
+
+def test_a_global_generator_is_refused_with_the_word_to_use():
+    def draws(me, event, sim):
+        me.x = np.random.random()  # noqa: NPY002 - what must be refused
+
+    with pytest.raises(ModelError, match=r"np\.random\.random.*sim\.random"):
+        make_engine(world(draws), "serial")
+
+
+def test_a_field_that_does_not_exist_is_a_model_error_with_the_place():
+    def misspells(me, event, sim):
+        me.exx = 1.0
+
+    with pytest.raises(ModelError, match=r"misspells.*test_pipeline\.py"):
+        make_engine(world(misspells), "serial")

@@ -6,7 +6,6 @@ from runtime_worlds import Fault, Faulty, orders
 
 from seer_env.errors import ContractBreach
 from seer_env.runtime.engine import make_engine
-from seer_env.runtime.layout import BUMP
 
 
 def test_a_replay_grows_the_pool_where_another_worker_held_the_free_slots():

@@ -61,7 +61,7 @@ class Wide(EventModel):
     @handles(WideKind.SEND)
     def send(me, event, sim):
         me.i += sim.params.shift // sim.params.wide
-        me.unsigned += np.uint64(1)
+        me.unsigned += 1
         me.flag = (sim.params.on and not sim.params.off) != me.flag
         other = sim.view((sim.me + 1) % sim.n_entities)
         t = sim.tables

@@ -98,7 +98,7 @@ class PythonEngine(Engine):
                 self.model,
                 rule,
                 me,
-                self._now,
+                float(self._now),
                 self._kind,
                 target=target,
                 delay=delay,

@@ -65,7 +65,7 @@ BROKEN = [
     ({"entity": np.dtype([("x", "f8"), ("v", "f4", (3,))])}, ["entity.v", "float32", "float64"]),
     ({"info": np.dtype([("seen", "f8", (1, 1, 1, 1, 2))])}, ["info.seen", "4 dimensions"]),
     ({"entity": np.dtype([("up", "?"), ("x", "f8")], align=True)}, ["entity.x", "gaps", "align=True"]),
-    ({"entity": np.dtype([("x", "f8"), ("up", "?")], align=True)}, ["entity", "7 bytes behind", "align=True"]),
+    ({"entity": np.dtype([("x", "f8"), ("up", "?")], align=True)}, ["7 bytes behind", "align=True"]),
     ({"entity": np.dtype([("x", "i4")])}, ["entity.x", "int32", "int64"]),
     ({"info": np.dtype([("seen", "U4")])}, ["info.seen", "U4", "use one of"]),
     ({"n_entities": 0}, ["n_entities", "got 0", f"1..{MAX_ENTITIES}"]),

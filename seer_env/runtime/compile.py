@@ -34,13 +34,18 @@ def cache_directory() -> Path:
     """Where compiled code is kept: `SEER_ENV_CACHE_DIR`, or the user's cache folder."""
     if chosen := os.environ.get("SEER_ENV_CACHE_DIR"):
         return Path(chosen)
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a home, as in some containers
+        home = Path(tempfile.gettempdir())
+    name, default = "XDG_CACHE_HOME", home / ".cache"
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+        name, default = "LOCALAPPDATA", home / "AppData" / "Local"
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "seer_env"
+        name, default = "", home / "Library" / "Caches"
+    given = os.environ.get(name, "")
+    # An empty or relative value means nothing (XDG base directory specification).
+    return (Path(given) if os.path.isabs(given) else default) / "seer_env"
 
 
 @lru_cache(maxsize=1)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from seer_env.errors import ModelError, SeerError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.layout import EMITTER_SHIFT, FIRST_PAYLOAD, pending_dtype
 from seer_env.runtime.rng import streams
@@ -54,6 +57,27 @@ class StepStats(NamedTuple):
     outputs_s: float
 
 
+Method = TypeVar("Method", bound=Callable)
+
+
+def exclusive(method: Method) -> Method:
+    """An engine is for one thread of the program at a time: another one is refused, not made to wait."""
+
+    @functools.wraps(method)
+    def guarded(self, *args, **kwargs):
+        if not self._busy.acquire(blocking=False):
+            raise SeerError(
+                f"{self.model!r} is in use by another thread of this program: an env is for one thread at a "
+                "time. Give each thread an env, or hold a lock around it."
+            )
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self._busy.release()
+
+    return guarded  # type: ignore[return-value]  # a wrapper has the wrapped signature
+
+
 class Engine(ABC):
     """One world and its clock. A step is atomic: if it raises, nothing has changed.
 
@@ -67,6 +91,7 @@ class Engine(ABC):
 
     def __init__(self, model: EventModel, event_capacity: int | None = None):
         self.model = model
+        self._busy = threading.RLock()
         self._n_agents, self._info = model.n_agents, model.info
         self._observation_size = model.observation_size
         if event_capacity is not None and not (type(event_capacity) is int and 1 <= event_capacity < 1 << 62):
@@ -123,6 +148,7 @@ class Engine(ABC):
         """Simulated time at the current boundary."""
         return self.steps * self.model.dt
 
+    @exclusive
     def reset(self, seed: int) -> Outputs:
         """Start an episode: initial state and events from `seed`, then the first observations.
 
@@ -134,6 +160,7 @@ class Engine(ABC):
         self._replace(boundary, outputs, np.ones(self.model.n_agents, bool))
         return outputs
 
+    @exclusive
     def restore(self, boundary: Boundary, outputs: Outputs) -> None:
         """Go on from `boundary`, a copy of which is taken, and the outputs that it showed."""
         self._replace(boundary.copy(), outputs, None)
@@ -203,8 +230,6 @@ class InitialEvents:
         self._blocks: list[np.ndarray] = []
 
     def __call__(self, target, time, kind, *payload) -> None:
-        from seer_env.errors import ModelError
-
         columns = np.broadcast_arrays(target, time, kind, *payload)
         block = np.zeros(columns[0].size, self._dtype)
         for name, column in zip(("target", "time", "kind"), columns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from runtime_worlds import Faulty, FaultyKind, orders
 from worlds import Lamps, Ring
 
-from seer_env.errors import ModelError
+from seer_env.errors import ModelError, SeerError
 from seer_env.runtime.engine import InitialEvents, initial_boundary, make_engine
 from seer_env.runtime.layout import pack_seq
 
@@ -223,3 +224,28 @@ def test_an_invalid_model_is_refused_before_anything_is_compiled():
     model.lookahead = -1.0
     with pytest.raises(ModelError, match="lookahead"):
         make_engine(model, "serial")
+
+
+@pytest.mark.parametrize("scheduler", ["python", "serial"])
+def test_a_second_thread_is_refused_while_an_engine_steps(scheduler):
+    engine = make_engine(Ring(), scheduler)
+    engine.reset(1)
+    before = engine.digest()
+    with engine._busy:  # as a step holds it
+        refused = []
+
+        def intrude():
+            for use in (
+                engine.digest,
+                lambda: engine.reset(1),
+                lambda: engine.step(np.zeros((6, 2)), np.ones(6, bool)),
+            ):
+                with pytest.raises(SeerError, match="another thread"):
+                    use()
+                refused.append(use)
+
+        thread = threading.Thread(target=intrude)
+        thread.start()
+        thread.join(30.0)
+    assert len(refused) == 3
+    assert engine.digest() == before

@@ -10,7 +10,7 @@ from seer_env.errors import SeerError
 from seer_env.runtime import transition as stages
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
+from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary, exclusive
 from seer_env.runtime.entry import engine, pool_available, run_pool
 from seer_env.runtime.layout import CONTROL, PAUSED
 from seer_env.runtime.leq import RULES
@@ -56,6 +56,7 @@ class CompiledEngine(Engine):
 
     # -- a step ------------------------------------------------------------------------------------
 
+    @exclusive
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         start = time.perf_counter()
         self._recover()
@@ -222,6 +223,7 @@ class CompiledEngine(Engine):
 
     # -- boundaries ----------------------------------------------------------------------------------
 
+    @exclusive
     def capture(self) -> Boundary:
         self._recover()
         return self._copy()

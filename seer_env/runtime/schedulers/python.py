@@ -11,7 +11,7 @@ import numpy as np
 from seer_env.errors import ContractBreach, ModelError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
+from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary, exclusive
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO, pack_seq, pending_dtype, unpack_seq
 from seer_env.runtime.schedulers.python_sim import BoundaryView, Event, HandlerSim, OutputSim
 
@@ -28,6 +28,7 @@ class PythonEngine(Engine):
         self._undo: tuple[Boundary, Outputs] | None = None
         self._load(empty_boundary(model))
 
+    @exclusive
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         start = time.perf_counter()
         before = self.capture()  # which recovers, if the last step was interrupted
@@ -120,6 +121,7 @@ class PythonEngine(Engine):
             self._set(before.copy())
             self._committed, self._undo = Committed(before.steps, outputs), None
 
+    @exclusive
     def capture(self) -> Boundary:
         self._recover()
         pending = np.zeros(len(self._heap), self._dtype)

@@ -424,5 +424,8 @@ class _Jitted:
 
     def _reached(self, found):
         """What takes the place of a value that a function reaches."""
-        library = isinstance(found, FunctionType) and found.__module__.split(".")[0] in ("numba", "numpy")
+        library = isinstance(found, FunctionType) and (found.__module__ or "").split(".")[0] in (
+            "numba",
+            "numpy",
+        )
         return self.of(found) if isinstance(found, FunctionType) and not library else found

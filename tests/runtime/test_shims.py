@@ -211,3 +211,19 @@ def test_an_info_field_is_zero_until_written_whatever_its_name():
         engine.reset(0)
         outputs = engine.step(np.ones((3, 1)), np.ones(3, bool))
     assert outputs.info["none"].tolist() == [0, 0, 0]
+
+
+def test_a_world_made_by_exec_without_a_module_name_compiles():
+    source = (
+        "from runtime_worlds import Ripples\n"
+        "from seer_env.model import output\n"
+        "def half(x):\n    return 0.5 * x\n"
+        "class Nameless(Ripples):\n"
+        "    @output\n"
+        "    def reward(me, info, sim):\n        return half(me.x)\n"
+    )
+    scope = {}
+    exec(source, scope)
+    engine = make_engine(scope["Nameless"](8), "serial")
+    engine.reset(1)
+    np.testing.assert_array_equal(engine.outputs.rewards, 0.0)

@@ -14,7 +14,7 @@ import tyro
 from seer_env import __version__
 from seer_env.commands.doctor import Doctor
 from seer_env.commands.output import CommandError
-from seer_env.commands.run import Run
+from seer_env.commands.run import INTERRUPTED, Run
 from seer_env.commands.tracks import Tracks
 from seer_env.commands.warmup import Warmup
 from seer_env.errors import SeerError
@@ -50,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (CommandError, SeerError) as error:
         print(f"seer-env: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("seer-env: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader, such as `head`, has what it wanted; Python would complain again when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

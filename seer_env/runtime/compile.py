@@ -11,9 +11,13 @@ import hashlib
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -145,6 +149,23 @@ def _cache_for(function, stamp: str) -> Cache | NullCache:
     return StampedCache(function)
 
 
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Deliver Ctrl-C behind a compilation: raised inside one, it is lost in LLVM's callbacks."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    struck: list = []
+    signal.signal(signal.SIGINT, lambda *arguments: struck.append(arguments))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if struck:
+            handler(*struck[0])
+
+
 def c_function(function, signature, stamp: str | None) -> CFunc:
     """Compile `function` to a C function, through the cache if a stamp is given.
 
@@ -153,7 +174,8 @@ def c_function(function, signature, stamp: str | None) -> CFunc:
     compiled: Any = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS))
     if stamp is not None:
         compiled._cache = _cache_for(function, stamp)
-    compiled.compile()
+    with _interrupts_kept():
+        compiled.compile()
     return compiled
 
 
@@ -161,6 +183,7 @@ def cached_njit(function, signature, stamp: str, **options):
     """`numba.njit` with an eager signature and the stamped cache."""
     dispatcher = numba.njit(**{**OPTIONS, **options})(function)
     dispatcher._cache = _cache_for(function, stamp)
-    dispatcher.compile(signature)
+    with _interrupts_kept():
+        dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher

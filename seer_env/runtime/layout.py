@@ -154,6 +154,9 @@ WORKER = np.dtype(
 )
 assert WORKER.itemsize % ALIGNMENT == 0, WORKER.itemsize
 
+#: Three kinds of phase by the logarithm of their items: see `transition.likeness`.
+LIKENESSES = 3 * 24
+
 #: What all workers share and only the transition, run by one worker at a time, writes. Published
 #: by the release store of the phase word.
 CONTROL = np.dtype(
@@ -184,6 +187,14 @@ CONTROL = np.dtype(
         ("shared_kind", "i8"),  # the phase that was published last, until it has been learned from
         ("shared_total", "i8"),
         ("shared_cost", "f8"),
+        ("phase_started", "i8"),
+        ("settling", "i8"),  # items of the shared EXECUTE that is being settled, or 0
+        ("executed_from", "i8"),  # when that one was published
+        # wall time of an item in phases like this one (`transition.likeness`), alone and shared, and how
+        # often there was one: what sharing is decided by where it may or may not pay
+        ("wall_direct", "f8", (LIKENESSES,)),
+        ("wall_shared", "f8", (LIKENESSES,)),
+        ("turns", "i8", (LIKENESSES,)),
         ("deadline", "i8"),
         ("drained_at", "i8"),
         ("ended_at", "i8"),

@@ -11,7 +11,7 @@ import numpy as np
 from numba import carray, int64
 
 from seer_env.runtime.atomics import add, array_at, exchange, load, pointer, store
-from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, PHASE, SLEEPERS, TOTAL
+from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, LIKENESSES, PHASE, SLEEPERS, TOTAL
 from seer_env.runtime.leq import CAPACITY, kernel
 from seer_env.runtime.phases import (
     ACT,
@@ -51,6 +51,10 @@ CLOSED = 0xFFFFFFFF
 #: A phase is shared when its work is worth more than this: a sleeping worker costs a wake-up of
 #: several microseconds, and every line it touches moves between cores.
 SHARE_NS = 12_000.0
+#: And without asking experience when it is worth more than this.
+CLEARLY_NS = 300_000.0
+#: Every how many phases the slower way is tried again.
+EXPLORE = 64
 #: A claim should last about this long: far above the cost of claiming, far below a step.
 GRAIN_NS = 4_000.0
 #: A claim should not last longer than this: between two claims a worker looks at the clock, and
@@ -87,19 +91,62 @@ def offer(control, worker, worker_address, kind, total, cost):
     """Execute a phase at once if it is too small to share, else publish it; True if published."""
     if total == 0:
         return False
-    if total * cost <= SHARE_NS and total <= MOST_ITEMS:
+    if not worth_sharing(control, kind, total, cost):
         control.direct = 1
         started = clock_ns()
         perform(control, worker, worker_address, kind, int64(0), total)
-        learn(control, kind, float(clock_ns() - started), total)
+        elapsed = float(clock_ns() - started)
+        learn(control, kind, elapsed, total)
+        compare(control.wall_direct, kind, elapsed, total)
         return False
     control.direct = 1 if control.threads == 1 else 0
     grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
     grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
     control.events_before, control.measured_before = totals(control)
     control.shared_kind, control.shared_total, control.shared_cost = kind, total, cost
+    control.phase_started = clock_ns()
     publish(control, kind, total, grain)
     return True
+
+
+@kernel
+def worth_sharing(control, kind, total, cost):
+    """Whether to publish a phase: by its work where that is clear, by experience where it is not.
+
+    What it costs to share depends on how far apart the cores are, which may change at any time. So of
+    phases of middling work some are done alone and some shared, and the next ones as is faster.
+    """
+    work = total * cost
+    if work <= SHARE_NS and total <= MOST_ITEMS:
+        return False
+    if control.threads == 1 or work > CLEARLY_NS or kind not in (EXECUTE, ACT, OBSERVE):
+        return True
+    k = likeness(kind, total)
+    control.turns[k] += 1
+    alone, shared = control.wall_direct[k], control.wall_shared[k]
+    if alone == 0.0 or shared == 0.0:
+        return alone != 0.0
+    return (shared < alone) != (control.turns[k] % EXPLORE == 0)
+
+
+@kernel
+def likeness(kind, total):
+    """Index of phases of one kind with about as many items."""
+    size = int64(0)
+    while total > 1 and size < LIKENESSES // 3 - 1:
+        total >>= 1
+        size += 1
+    row = 0 if kind == EXECUTE else 1 if kind == ACT else 2
+    return row * (LIKENESSES // 3) + size
+
+
+@kernel
+def compare(walls, kind, elapsed, total):
+    """Remember what an item took in a phase like this one."""
+    if kind in (EXECUTE, ACT, OBSERVE):
+        k = likeness(kind, total)
+        known = walls[k] if walls[k] != 0.0 else elapsed / total
+        walls[k] = moving_average(known, elapsed, total)
 
 
 @kernel
@@ -128,6 +175,8 @@ def learn_from_shared(control):
     """Learn from the phase that has just been completed by all workers."""
     kind, total = control.shared_kind, control.shared_total
     control.shared_kind = NOTHING
+    if kind != EXECUTE:  # whose wall time ends when it is settled
+        compare(control.wall_shared, kind, float(clock_ns() - control.phase_started), total)
     events, measured = totals(control)
     elapsed = measured - control.measured_before
     if kind == EXECUTE:
@@ -208,6 +257,7 @@ def after_execute(control):
     if control.direct:
         refresh_blocks(control, control.n_blocks_ready)
         return AT_WINDOW
+    control.settling, control.executed_from = control.shared_total, control.phase_started
     touched, blocks = touched_of(control), blocks_of(control)
     for q in range(control.n_blocks_ready):
         touched[blocks[q]] = 1
@@ -260,6 +310,10 @@ def next_phase(control):
         return SETTLE, control.n_blocks_ready, SETTLE_NS
     if stage == AT_SETTLED:
         refresh_supers(control, control.n_blocks_ready)
+        if control.settling != 0:
+            elapsed = float(clock_ns() - control.executed_from)
+            compare(control.wall_shared, EXECUTE, elapsed, control.settling)
+            control.settling = 0
         control.stage = AT_WINDOW
     elif stage == AT_EXECUTED:
         control.stage = after_execute(control)

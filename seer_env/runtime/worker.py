@@ -116,6 +116,7 @@ def begin(control):
     """Clear the counts of the last step."""
     workers = workers_of(control)
     control.rounds, control.shared_rounds, control.shared_kind = 0, 0, 0
+    control.settling = 0
     used = load(sync_of(control), BUMP) // workers[0].lines
     control.far = 1 if control.n_entities + used > NEAR else 0
     for w in range(control.threads):

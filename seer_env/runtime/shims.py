@@ -34,7 +34,7 @@ from seer_env.runtime.fingerprint import (
     is_library,
     reached_globals,
 )
-from seer_env.runtime.layout import MICRO_SHIFT
+from seer_env.runtime.layout import CACHE_LINE, MICRO_SHIFT
 from seer_env.runtime.leq import EXCEPTION, record_breach
 from seer_env.runtime.pipeline import HandlerCompiler
 
@@ -98,7 +98,10 @@ def observe(first, last, address):
         if RANKED and q + ROWS_AHEAD < last:
             ahead = order[q + ROWS_AHEAD]
             if ahead < n:
-                prefetch(observations, ahead * SIZE)
+                for word in range(0, SIZE, LINE_FLOATS):
+                    prefetch(observations, ahead * SIZE + word)
+                prefetch(rewards, int64(ahead))
+                prefetch(infos, int64(ahead))
                 prefetch(states, int64(ahead))
         agent = int64(order[q]) if RANKED else q
         if agent >= n:
@@ -319,6 +322,7 @@ def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:
         "read_only": sim_type.read_only,
         "prefetch": prefetch,
         "ROWS_AHEAD": 8,
+        "LINE_FLOATS": CACHE_LINE // 4,
         "EXCEPTION": EXCEPTION,
         "FIRST_SEQ": 1 << MICRO_SHIFT,
         "WORDS": spec.event["payload"].shape[0],

@@ -12,15 +12,22 @@ import warnings
 from functools import lru_cache
 
 import numba
+import numpy as np
 from numba import int64, prange, types
 from numba.np.ufunc import parallel as numba_parallel
 
-from seer_env.runtime.atomics import call2
+from seer_env.runtime.atomics import array_at, call2, record_at, store
 from seer_env.runtime.compile import c_function, cached_njit, package_fingerprint
+from seer_env.runtime.layout import CONTROL, PAUSED
+from seer_env.runtime.transition import RUNNING
 from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.worker import worker_main
 
 _ENTER = types.void(types.int64, types.int64, types.int64)
+_FLAGS = types.boolean[::1]
+_ARRAYS = (types.float64[:, ::1], _FLAGS, types.float32[:, ::1], types.float64[::1], _FLAGS)
+_NUMBERS = (types.int64, types.int64, types.int64, types.float64, types.float64)
+_PREPARE = types.void(types.int64, *_ARRAYS, *_NUMBERS)
 _POOL_LOCK = threading.Lock()
 _FORKED_AFTER_POOL = False
 
@@ -34,16 +41,33 @@ def _enter_pool(address, threads, control):
         call2(address, int64(index), control)
 
 
+def _prepare(address, actions, live, observations, rewards, terminated, info, stage, threads, clock, end):
+    """Point the control record at the arrays of one call: compiled, as every step does it."""
+    control = record_at(address, CONTROL)
+    control.actions, control.live = actions.ctypes.data, live.ctypes.data
+    control.observations, control.rewards = observations.ctypes.data, rewards.ctypes.data
+    control.terminated, control.info = terminated.ctypes.data, info
+    control.clock, control.end = clock, end
+    control.stage, control.status, control.threads = stage, RUNNING, threads
+    control.alone = 1 if threads > 1 else 0
+    store(array_at(control.sync, np.int64), PAUSED, int64(0))
+
+
 def _now():
     return clock_ns()
 
 
 @lru_cache(maxsize=1)
 def engine():
-    """The compiled engine: (the worker's C function, enter_alone, now_ns)."""
+    """The compiled engine: (the worker's C function, enter_alone, now_ns, prepare)."""
     stamp = package_fingerprint()
     worker = c_function(worker_main, types.void(types.int64, types.int64), stamp)
-    return worker, cached_njit(_enter_alone, _ENTER, stamp), cached_njit(_now, types.int64(), stamp)
+    return (
+        worker,
+        cached_njit(_enter_alone, _ENTER, stamp),
+        cached_njit(_now, types.int64(), stamp),
+        cached_njit(_prepare, _PREPARE, stamp),
+    )
 
 
 @lru_cache(maxsize=1)

@@ -37,11 +37,10 @@ class CompiledEngine(Engine):
         super().__init__(model, event_capacity)
         self.scheduler = scheduler
         self.threads = 1 if scheduler == "serial" else threads
-        self._worker, self._enter_alone, self._now = engine()
+        self._worker, self._enter_alone, self._now, self._prepare = engine()
         self.compiled = compile_model(model)
         self._memory = Memory(model, self.compiled, self.threads)
         self._words = self._memory.control.view(np.int64)
-        self._floats = self._memory.control.view(np.float64)
         self._control = self._memory.control.ctypes.data
         self._memory.control["emission_limit"] = self.event_capacity
         self._memory.workers["emission_limit"] = self.event_capacity
@@ -121,20 +120,12 @@ class CompiledEngine(Engine):
         return RULES[first["rule"]], first
 
     def _point(self, stage: int, step: int, actions, live, outputs: Outputs, threads: int) -> None:
-        words, model = self._words, self.model
-        words[_WORD["actions"]] = _address(actions)
-        words[_WORD["live"]] = _address(live)
-        words[_WORD["observations"]] = _address(outputs.observations)
-        words[_WORD["rewards"]] = _address(outputs.rewards)
-        words[_WORD["terminated"]] = _address(outputs.terminated)
-        words[_WORD["info"]] = 0 if outputs.info is None else _address(outputs.info)
+        info = 0 if outputs.info is None else outputs.info.__array_interface__["data"][0]
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
-        self._floats[_WORD["clock"]] = step * model.dt
-        after = stage == stages.AT_ACTIONS
-        self._floats[_WORD["end"]] = (step + after) * model.dt
-        words[_WORD["stage"]], words[_WORD["status"]] = stage, stages.RUNNING
-        words[_WORD["threads"]], words[_WORD["alone"]] = threads, threads > 1
-        self._memory.sync[PAUSED] = 0
+        end = step + 1 if stage == stages.AT_ACTIONS else step
+        dt = self.model.dt
+        arrays = (actions, live, *outputs[:3])
+        self._prepare(self._control, *arrays, info, stage, threads, step * dt, end * dt)
 
     def _breach(self, rule: str, details: np.void, actions, live) -> SeerError:
         """The exception for a breach; a handler's own exception is raised by running it in Python."""
@@ -261,7 +252,7 @@ class CompiledEngine(Engine):
             raise self._only_compiled(details)
 
     def close(self) -> None:
-        del self._memory, self._words, self._floats
+        del self._memory, self._words
         self._checkpoint = None
 
     @property
@@ -270,7 +261,3 @@ class CompiledEngine(Engine):
         view = self._memory.state.view()
         view.flags.writeable = False
         return view
-
-
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]

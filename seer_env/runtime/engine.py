@@ -61,19 +61,15 @@ Method = TypeVar("Method", bound=Callable)
 
 
 def exclusive(method: Method) -> Method:
-    """An engine is for one thread of the program at a time: another one is refused, not made to wait."""
+    """Refuse a second thread of the program while one is inside (`Engine._claim`)."""
 
     @functools.wraps(method)
     def guarded(self, *args, **kwargs):
-        if not self._busy.acquire(blocking=False):
-            raise SeerError(
-                f"{self.model!r} is in use by another thread of this program: an env is for one thread at a "
-                "time. Give each thread an env, or hold a lock around it."
-            )
+        user = self._claim()
         try:
             return method(self, *args, **kwargs)
         finally:
-            self._busy.release()
+            self._user = user
 
     return guarded  # type: ignore[return-value]  # a wrapper has the wrapped signature
 
@@ -91,7 +87,7 @@ class Engine(ABC):
 
     def __init__(self, model: EventModel, event_capacity: int | None = None):
         self.model = model
-        self._busy = threading.RLock()
+        self._user = 0  # the thread that is inside, or 0
         self._n_agents, self._info = model.n_agents, model.info
         self._observation_size = model.observation_size
         if event_capacity is not None and not (type(event_capacity) is int and 1 <= event_capacity < 1 << 62):
@@ -99,6 +95,21 @@ class Engine(ABC):
         self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
         self.stats = StepStats(0, 0, 0, 0.0, 0.0)
         self._committed = Committed(0, self.new_outputs())
+
+    def _claim(self) -> int:
+        """Note that this thread uses the engine; returns who did before, to be put back.
+
+        An engine is for one thread of the program at a time: another one is refused, not made to wait.
+        Plain words will do, as no thread switch and no signal comes between the test and the store.
+        """
+        me = threading.get_ident()
+        if self._user not in (0, me):
+            raise SeerError(
+                f"{self.model!r} is in use by another thread of this program: an env is for one thread at a "
+                "time. Give each thread an env, or hold a lock around it."
+            )
+        user, self._user = self._user, me
+        return user
 
     # -- what a scheduler provides -------------------------------------------------------------
 

@@ -55,9 +55,14 @@ class CompiledEngine(Engine):
 
     # -- a step ------------------------------------------------------------------------------------
 
-    @exclusive
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
-        start = time.perf_counter()
+        start, user = time.perf_counter(), self._claim()
+        try:
+            return self._step(actions, live, start)
+        finally:  # no signal is served behind the commit: what raises has changed nothing
+            self._user = user
+
+    def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
         self._recover()
         self._keep_checkpoint()
         outputs = self.new_outputs(np.empty)  # the output phase writes every row

@@ -47,6 +47,7 @@ print(json.dumps({"late": late, "unchanged": engine.digest() == before, "goes_on
         ("python", 1, 32, 1e6, 0.1, "ticks"),
         ("serial", 1, 2000, 8e5, 0.1, "ticks"),
         ("seer", 2, 2000, 8e5, 0.1, "ticks"),
+        ("serial", 1, 2000, 8e5, 1.0, "ticks"),  # one safe window: all events of an entity in a row
         ("serial", 1, 20_000, 8e5, 0.1, "action"),
         ("seer", 2, 20_000, 8e5, 0.1, "outputs"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -114,16 +115,8 @@ class Engine(ABC):
     # -- what a scheduler provides -------------------------------------------------------------
 
     @abstractmethod
-    def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
-        """Run one step window.
-
-        Args:
-            actions: float64 `[M, A]`, rows of agents not live are ignored.
-            live: bool `[M]`.
-
-        Raises:
-            ContractBreach: a handler broke the contract; nothing has changed.
-        """
+    def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
+        """`step`, begun at `start` (seconds of `time.perf_counter`)."""
 
     @abstractmethod
     def capture(self) -> Boundary:
@@ -143,6 +136,22 @@ class Engine(ABC):
         """Entity rows at the current boundary, `[N]`, read-only."""
 
     # -- shared ----------------------------------------------------------------------------------
+
+    def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
+        """Run one step window.
+
+        Args:
+            actions: float64 `[M, A]`, rows of agents not live are ignored.
+            live: bool `[M]`.
+
+        Raises:
+            ContractBreach: a handler broke the contract; nothing has changed.
+        """
+        start, user = time.perf_counter(), self._claim()
+        try:
+            return self._step(actions, live, start)
+        finally:  # no signal is served behind the commit: what raises has changed nothing
+            self._user = user
 
     @property
     def steps(self) -> int:

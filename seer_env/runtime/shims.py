@@ -9,34 +9,25 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import cache
-from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import carray, int64, njit, types
+from numba import carray, int64, types
 from numba.core.ccallback import CFunc
 from numba.core.errors import NumbaError
 
 from seer_env.errors import ModelError
 from seer_env.runtime import sim_boundary, sim_events, sim_type  # noqa: F401 - sim_events: registers `emit`
 from seer_env.runtime.atomics import array_at, pointer, prefetch, record_at
-from seer_env.runtime.compile import OPTIONS, c_function, package_fingerprint
-from seer_env.runtime.fingerprint import (
-    Unfingerprintable,
-    attributes_of,
-    fingerprint,
-    global_reads,
-    is_library,
-    reached_globals,
-)
+from seer_env.runtime.compile import c_function, package_fingerprint
+from seer_env.runtime.fingerprint import Unfingerprintable, fingerprint
 from seer_env.runtime.layout import CACHE_LINE, MICRO_SHIFT
 from seer_env.runtime.leq import EXCEPTION, record_breach
-from seer_env.runtime.pipeline import HandlerCompiler
+from seer_env.runtime.user_code import UserFunctions, place
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -262,35 +253,35 @@ def _compile(model: EventModel, spec: sim_type.SimSpec, stamp: str | None) -> Co
     for name in model.tables:
         sim_type.declare_table(name)
     scope = _scope(spec)
-    jitted = _Jitted()
+    copies = UserFunctions()
     functions: list[CFunc] = []
 
     def build(source: str, name: str, users: str, **extra) -> int:
         functions.append(_build(source, name, {**scope, **extra}, stamp, users))
         return int(functions[-1].address or 0)
 
-    by_kind = {int(k): jitted.of(model.handlers[int(k)], inline=True) for k in model.Kind}
+    by_kind = {int(k): copies.compiled(model.handlers[int(k)], inline=True) for k in model.Kind}
     addresses = tuple(
-        build(HANDLER.format(kind=k), f"handler_{k}", _place(model.handlers[k]), handle=handle)
+        build(HANDLER.format(kind=k), f"handler_{k}", place(model.handlers[k]), handle=handle)
         for k, handle in by_kind.items()
     )
     act = observe = count_cells = publish = 0
     if model.action_kind is not None:
         kind = int(model.action_kind)
-        users = _place(model.handlers[kind])
+        users = place(model.handlers[kind])
         act = build(ACT, "act", users, handle=by_kind[kind], SIZE=spec.action_size, ACTION_KIND=kind)
     if model.n_agents:
         observe = build(
             OBSERVE,
             "observe",
-            ", ".join(map(_place, (model.observe, model.reward, model.terminated))),
+            ", ".join(map(place, (model.observe, model.reward, model.terminated))),
             sim_at=sim_type.sim_constructor(replace(spec, outputs=True)),
             SIZE=spec.observation_size,
             INFO_BYTES=spec.info.itemsize if model.info is not None else 0,
             RANKED=model.grid is not None,
-            write_observation=jitted.of(model.observe),
-            reward=jitted.of(model.reward),
-            is_terminated=jitted.of(model.terminated),
+            write_observation=copies.compiled(model.observe),
+            reward=copies.compiled(model.reward),
+            is_terminated=copies.compiled(model.terminated),
         )
     if model.grid is not None:
         count_cells = build(_count_cells_source(model), "count_cells", "the grid")
@@ -367,69 +358,3 @@ def _publish_source(model: EventModel) -> str:
         place=PUBLISH_PLACE.format(positions=positions) if model.grid else "r = i",
         copies=indent.join(copies),
     )
-
-
-def _place(function) -> str:
-    """A user's function with its file and line."""
-    code = function.__code__
-    return f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
-
-
-def _refuse_functions_of(module: ModuleType, function) -> None:
-    """numba does not see through `module.function(...)`: say so before it says something else."""
-    if is_library(module):
-        return
-    for name in sorted(attributes_of(module, function)):
-        if isinstance(vars(module).get(name), FunctionType):
-            raise ModelError(
-                f"{_place(function)} calls {module.__name__}.{name}(...): import the function by its name, "
-                f"`from {module.__name__} import {name}`, so that it can be compiled with the handler."
-            )
-
-
-def _refuse_foreign_randomness(function) -> None:
-    """A global generator gives other numbers in every run and to every worker."""
-    for chain in global_reads(function):
-        found = function.__globals__.get(chain[0])
-        if len(chain) > 1 and chain[1] == "random" and found is np:
-            found = np.random
-        if found is np.random or found is random or getattr(found, "__module__", None) == "random":
-            raise ModelError(
-                f"{_place(function)} draws from {'.'.join(chain)}, which no seed of the world reaches: use "
-                "sim.random(), normal, exponential or integers"
-            )
-
-
-class _Jitted:
-    """Compiled copies of user functions, with the plain functions they call compiled as well."""
-
-    def __init__(self):
-        self._done: dict[int, Any] = {}
-
-    def of(self, function, inline: bool = False):
-        """The compiled copy; `inline` for what the engine calls, which has one caller: the shim."""
-        if id(function) in self._done:
-            return self._done[id(function)]
-        scope = dict(function.__globals__)
-        cells = tuple(CellType() for _ in function.__closure__ or ())
-        clone = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
-        clone.__kwdefaults__ = function.__kwdefaults__
-        scope["__name__"] = clone.__module__ = __name__
-        options = {**OPTIONS, "forceinline": inline, "boundscheck": True}
-        self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **options)(clone)
-        for cell, original in zip(cells, function.__closure__ or ()):
-            cell.cell_contents = self._reached(original.cell_contents)  # may be this very function
-        _refuse_foreign_randomness(function)
-        for name, found in reached_globals(function).items():
-            scope[name] = self._reached(found)
-            if isinstance(found, ModuleType):
-                _refuse_functions_of(found, function)
-        return dispatcher
-
-    def _reached(self, found):
-        """What takes the place of a value that a function reaches."""
-        library = isinstance(found, FunctionType) and (found.__module__ or "").split(".")[0] in (
-            "numba",
-            "numpy",
-        )
-        return self.of(found) if isinstance(found, FunctionType) and not library else found

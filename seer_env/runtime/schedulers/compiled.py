@@ -55,13 +55,6 @@ class CompiledEngine(Engine):
 
     # -- a step ------------------------------------------------------------------------------------
 
-    def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
-        start, user = time.perf_counter(), self._claim()
-        try:
-            return self._step(actions, live, start)
-        finally:  # no signal is served behind the commit: what raises has changed nothing
-            self._user = user
-
     def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
         self._recover()
         self._keep_checkpoint()

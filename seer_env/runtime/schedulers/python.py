@@ -28,13 +28,6 @@ class PythonEngine(Engine):
         self._undo: tuple[Boundary, Outputs] | None = None
         self._load(empty_boundary(model))
 
-    def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
-        start, user = time.perf_counter(), self._claim()
-        try:
-            return self._step(actions, live, start)
-        finally:  # no signal is served behind the commit: what raises has changed nothing
-            self._user = user
-
     def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
         before = self.capture()  # which recovers, if the last step was interrupted
         before_outputs = self.outputs

@@ -38,7 +38,7 @@ class SeerParallelEnv(Episode, ParallelEnv):
         strict_actions: refuse a continuous action outside its box instead of clipping it.
         check: run every step under a second scheduler too, and raise `NondeterminismError` if they
             differ. Slow: for tests.
-        event_capacity: most events that may be pending or execute in a step; a safe default.
+        event_capacity: most events that one step may emit, a guard against emission without end.
 
     Raises:
         ModelError: the model's declaration cannot work, or it has no agent.

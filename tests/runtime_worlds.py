@@ -206,6 +206,12 @@ class Ripples(EventModel):
                 sim.emit(target, sim.params.delay, RippleKind.RIPPLE, me.x, event.payload[1] - 1.0)
 
 
+def share_everything(engine):
+    """Have a `seer` engine publish every phase, however small."""
+    engine._memory.control["share_ns"] = engine._memory.control["clearly_ns"] = -1.0
+    return engine
+
+
 def nobody(model: EventModel) -> tuple[np.ndarray, np.ndarray]:
     """Actions and live agents of a world without agents."""
     return np.zeros((0, model.action_size)), np.zeros(0, bool)

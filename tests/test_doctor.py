@@ -117,6 +117,6 @@ def test_doctor_examines_this_machine(tmp_path):
     findings = {finding["name"]: finding for finding in json.loads(file.read_text())}
     assert set(findings) == {
         "seer_env", "Python", "numba", "threading layer", "numba thread cap", "SVML", "effective CPUs",
-        "hardware counters", "compile cache",
+        "idle workers", "hardware counters", "compile cache",
     }  # fmt: skip
     assert all(name in done.stdout for name in findings)

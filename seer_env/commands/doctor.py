@@ -67,11 +67,19 @@ def examine() -> Iterator[Finding]:
     yield Finding("seer_env", __version__)
     yield python_finding(sys.version_info[:2], platform.python_implementation())
     yield from numba_findings(limits)
+    yield Finding("idle workers", waiting_strategy())
     yield cpu_finding(limits)
     yield counter_finding(hardware_counters())
     from seer_env.runtime.compile import cache_directory
 
     yield cache_finding(Path(cache_directory()))
+
+
+def waiting_strategy() -> str:
+    """How workers wait on this platform."""
+    from seer_env.runtime.waiting import describe
+
+    return describe()
 
 
 def python_finding(version: tuple[int, int], implementation: str) -> Finding:

@@ -170,16 +170,6 @@ def lowest_bit(typingctx, value):
     return types.int64(types.int64), codegen
 
 
-@intrinsic
-def bit_count(typingctx, value):
-    """Number of set bits of an int64."""
-
-    def codegen(context, builder, sig, args):
-        return builder.ctpop(args[0])
-
-    return types.int64(types.int64), codegen
-
-
 def _load_vector(context, builder, sig, args):
     vector = ir.VectorType(F64, FANOUT)
     element = builder.bitcast(_element(context, builder, sig, args), vector.as_pointer())

@@ -203,6 +203,8 @@ CONTROL = np.dtype(
         ("action_cost", "f8"),
         ("output_cost", "f8"),
         ("emission_limit", "i8"),
+        ("share_ns", "f8"),  # `transition.SHARE_NS`, `CLEARLY_NS`: words, so that tests can share everything
+        ("clearly_ns", "f8"),
         ("cells_i", "i8", (3,)),
         ("cells_f", "f8", (9,)),
     ],

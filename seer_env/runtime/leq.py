@@ -46,7 +46,7 @@ kernel = njit(nogil=True, error_model="numpy")
 inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 LINE_WORDS = LEQ.itemsize // 8  # the inbox is word 0 of an entity's line
 SLOT_WORDS = HEADER.itemsize // 4
-CHILD_WORD, SIBLING_WORD = 6, 7  # int32 words of a record
+CHILD_WORD = 6  # of a record's int32 words
 
 
 @inlined

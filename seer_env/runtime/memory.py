@@ -25,6 +25,7 @@ from seer_env.runtime.layout import (
 )
 from seer_env.runtime.leq import HEADER
 from seer_env.runtime.shims import CompiledModel
+from seer_env.runtime.transition import CLEARLY_NS, SHARE_NS
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -131,6 +132,7 @@ class Memory:
             control[name] = getattr(compiled, name)
         for name, cost in FIRST_COSTS.items():
             control[name] = cost
+        control["share_ns"], control["clearly_ns"] = SHARE_NS, CLEARLY_NS
         workers = self.workers
         for name in ["leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"]:
             workers[name] = getattr(self, name).ctypes.data

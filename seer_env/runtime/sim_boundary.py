@@ -129,10 +129,10 @@ def compiled_query(function):
     """A query of `grid_queries.py`, compiled."""
     scope = dict(function.__globals__)
     scope.update(clamped_cell=compiled_cell, nearest_image=compiled_image, choose=_select)
-    return kernel(types_function(function, scope))
+    return kernel(with_globals(function, scope))
 
 
-def types_function(function, scope: dict):
+def with_globals(function, scope: dict):
     """The same code over other globals."""
     from types import FunctionType
 

@@ -21,15 +21,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from llvmlite import ir
-from numba import from_dtype, njit, types
+from numba import from_dtype, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, overload_attribute, register_model
 from numba.np.arrayobj import populate_array
 
 from seer_env.runtime.atomics import I64, record_at
 from seer_env.runtime.layout import CONTROL, WORKER, event_dtype
+from seer_env.runtime.leq import kernel
 
-kernel = njit(nogil=True, error_model="numpy")
 _CONTROL_OFFSET = WORKER.fields["control"][1]  # type: ignore[index]  # a structured dtype
 _TABLES_OFFSET = CONTROL.fields["tables"][1]  # type: ignore[index]  # as above
 
@@ -177,7 +177,7 @@ def fixed_field(dtype: np.dtype, name: str, element: int = 0):
 
 control_of = fixed_field(WORKER, "control")
 n_of, agents_of = fixed_field(CONTROL, "n_entities"), fixed_field(CONTROL, "n_agents")
-params_of, tables_of = fixed_field(CONTROL, "params"), fixed_field(CONTROL, "tables")
+params_of = fixed_field(CONTROL, "params")
 
 
 # -- sizes, time and constants -----------------------------------------------------------------------

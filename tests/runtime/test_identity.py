@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runtime_worlds import RippleKind, Ripples, nobody
+from runtime_worlds import RippleKind, Ripples, nobody, share_everything
 
 from seer_env.envs.phold import Phold
 from seer_env.runtime.engine import make_engine
@@ -58,9 +58,19 @@ def test_every_scheduler_and_thread_count_gives_the_oracles_bytes(oracle, world,
     assert played(fresh(world, scheduler, threads), 3) == oracle[world]
 
 
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_the_oracles_bytes_where_every_phase_is_shared(oracle, world, threads):
+    engine = share_everything(fresh(world, "seer", threads))
+    assert played(engine, 3) == oracle[world]
+    # A round of one entity is nobody's to share.
+    assert engine.stats.shared_rounds > 0 or world in ("phold, no lookahead", "one entity", "two entities")
+
+
 @pytest.mark.parametrize("world", ["phold, lookahead 0.5", "ties"])
 def test_these_worlds_are_shared_among_threads(world):
     engine = fresh(world, "seer", 2)
+    engine._memory.control["clearly_ns"] = engine._memory.control["share_ns"]  # not by experience
     played(engine, 1)
     assert engine.stats.shared_rounds > 0
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from seer_env.runtime.atomics import FANOUT, bit_count, lowest_bit, mask_below, minimum_of_block, minimum_with
+from seer_env.runtime.atomics import FANOUT, lowest_bit, mask_below, minimum_of_block, minimum_with
 from seer_env.runtime.layout import CONTROL, LEQ, MICRO_SHIFT, aligned_zeros
 from seer_env.runtime.window import list_ready, lower_bound, open_window
 
@@ -29,8 +29,8 @@ def minimum_were(values, start, lane, value):
 
 
 @njit
-def bits_of(word):
-    return lowest_bit(word), bit_count(word)
+def first_bit(word):
+    return lowest_bit(word)
 
 
 @njit
@@ -84,9 +84,9 @@ def test_the_minimum_with_a_changed_value_is_numpys_and_changes_nothing(lane, va
 
 
 @pytest.mark.parametrize("word", [1, 2, 0b1011000, 1 << 62, -(1 << 63), -1])
-def test_bits_of_a_word_are_counted_as_python_counts_them(word):
+def test_the_first_bit_of_a_word_is_where_python_finds_it(word):
     unsigned = word % (1 << 64)
-    assert bits_of(word) == ((unsigned & -unsigned).bit_length() - 1, unsigned.bit_count())
+    assert first_bit(word) == (unsigned & -unsigned).bit_length() - 1
 
 
 class Tree:

@@ -52,9 +52,9 @@ CLOSED = 0xFFFFFFFF
 #: several microseconds, and every line it touches moves between cores.
 SHARE_NS = 12_000.0
 #: And without asking experience when it is worth more than this.
-CLEARLY_NS = 300_000.0
+CLEARLY_NS = 2_000_000.0
 #: Every how many phases the slower way is tried again.
-EXPLORE = 64
+EXPLORE = 100
 #: A claim should last about this long: far above the cost of claiming, far below a step.
 GRAIN_NS = 4_000.0
 #: A claim should not last longer than this: between two claims a worker looks at the clock, and

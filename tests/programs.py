@@ -50,10 +50,14 @@ NOBODY = np.zeros((0, 1)), np.zeros(0, bool)
 
 
 def phold(scheduler: str, threads: int):
-    """An engine at boundary 0 of a world whose rounds are all worth sharing."""
+    """An engine at boundary 0 of a world whose rounds are all shared, where there are threads to."""
+    from runtime_worlds import share_everything
+
     from seer_env.runtime.engine import make_engine
 
     engine = make_engine(Phold(2000, work=200, dt=1.0), scheduler, threads)
+    if scheduler == "seer":
+        share_everything(engine)
     engine.reset(7)
     return engine
 

@@ -209,7 +209,7 @@ def _assemble(path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Sn
         raise BoundaryFileError(f"{path}: the header's np_random is not a PCG64 state: {error}") from error
     assert isinstance(generator, dict)
     boundary = Boundary(steps, **{name: arrays[name] for name in Boundary.ARRAYS})
-    outputs = Outputs(*(arrays.get(name) for name in Outputs._fields))  # type: ignore[arg-type]
+    outputs = Outputs(*(arrays.get(name) for name in Outputs._fields))  # type: ignore[arg-type]  # info may be None
     return Snapshot(boundary, outputs, arrays["live"], arrays["shown"], generator)
 
 

@@ -167,7 +167,7 @@ class SeerParallelEnv(Episode, ParallelEnv):
         if self.render_mode is None:
             logger.warn(f'{self}: render() without a render_mode; make the env with render_mode="rgb_array"')
             return None
-        frame = self.model.render_frame(self._engine.state, self._engine.clock)  # type: ignore[attr-defined]
+        frame = self.model.render_frame(self._engine.state, self._engine.clock)  # type: ignore[attr-defined]  # optional
         if self.render_mode == "rgb_array":
             return frame
         if self._viewer is None:

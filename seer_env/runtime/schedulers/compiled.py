@@ -22,7 +22,7 @@ from seer_env.runtime.shims import compile_model
 SLICE_NS = 50_000_000
 #: A checkpoint is taken when stepping since the last one took this many times its cost.
 CHECKPOINT_SHARE = 50
-_WORD = {name: CONTROL.fields[name][1] // 8 for name in CONTROL.names}  # type: ignore[index,union-attr]
+_WORD = {name: CONTROL.fields[name][1] // 8 for name in CONTROL.names}  # type: ignore[index,union-attr]  # structured
 
 
 class CompiledEngine(Engine):

@@ -20,6 +20,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test, render_test
 from pettingzoo.test.state_test import state_test
 from pettingzoo.utils import parallel_to_aec
+from window_backend import using
 from worlds import Lamps, Ring, Unruly
 
 from seer_env.env import SeerParallelEnv
@@ -96,7 +97,8 @@ def test_passes_max_cycles_test():
 
 
 def test_passes_render_test():
-    render_test(lambda render_mode: parallel_to_aec(make_env(Lamps(), render_mode=render_mode)))
+    with using("module://window_backend"):
+        render_test(lambda render_mode: parallel_to_aec(make_env(Lamps(), render_mode=render_mode)))
 
 
 def test_passes_state_test_beyond_the_end_of_the_episode(world, scheduler):

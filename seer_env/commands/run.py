@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import tyro
 
 from seer_env.commands.output import CommandError, check_writable, print_table, write_json
 from seer_env.commands.tally import Tally
+from seer_env.commands.video import Video
 from seer_env.commands.world import World, make_world
 
 if TYPE_CHECKING:
@@ -52,6 +54,13 @@ class Run(World):
     picture_step: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None
     """Draw the picture after this many steps instead of after the last."""
 
+    video: Annotated[Path | None, tyro.conf.arg(metavar="FILE.gif|mp4", help_behavior_hint="")] = None
+    """Film the run into this file, a frame per step. MP4 needs `pip install "seer-env[video]"`. Ctrl-C leaves
+    a film of what ran."""
+
+    video_every: Annotated[int, tyro.conf.arg(metavar="K")] = 1
+    """Film every K-th step."""
+
     json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE", help_behavior_hint="")] = (
         None
     )
@@ -63,12 +72,17 @@ class Run(World):
             raise CommandError(f"--steps {self.steps}: at least 1")
         if self.picture_step is not None and not 1 <= self.picture_step <= self.steps:
             raise CommandError(f"--picture-step {self.picture_step}: from 1 to --steps {self.steps}")
+        if self.video_every < 1:
+            raise CommandError(f"--video-every {self.video_every}: at least 1")
         for file in (self.picture, self.json_file):
             check_writable(file)
         env = make_world(self, **self._extra_options())
         tally = Tally()
-        interrupted = _fly(self, env, tally)
+        with Video(self.video, env.metadata["render_fps"]) if self.video else nullcontext() as video:
+            interrupted = _fly(self, env, tally, video)
         report(self, env, tally, interrupted)
+        if video is not None and video.frames:
+            print(f"video: {video.path.absolute()} ({video.frames} frames, {video.fps} per second)")
         if self.picture is not None:
             # Cut short before the step of the picture, the last boundary is what there is to see.
             if tally.episodes and (self.picture_step is None or tally.steps < self.picture_step):
@@ -80,7 +94,7 @@ class Run(World):
 
     def _extra_options(self) -> dict[str, Any]:
         return {
-            **({"render_mode": "rgb_array"} if self.picture is not None else {}),
+            **({"render_mode": "rgb_array"} if self.picture or self.video else {}),
             **({"check": True} if self.check else {}),
         }
 
@@ -96,8 +110,8 @@ def find_policy(env: SeerParallelEnv, name: str) -> Policy:
     return env.policies[name]
 
 
-def _fly(args: Run, env: SeerParallelEnv, tally: Tally) -> bool:
-    """Run the steps into `tally` under a progress bar; True if Ctrl-C cut them short."""
+def _fly(args: Run, env: SeerParallelEnv, tally: Tally, video: Video | None) -> bool:
+    """Run the steps into `tally` and `video` under a progress bar; True if Ctrl-C cut them short."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -114,6 +128,8 @@ def _fly(args: Run, env: SeerParallelEnv, tally: Tally) -> bool:
                 _step(args, env, policy, tally)
                 if args.picture is not None and tally.steps == args.picture_step:
                     save_picture(env, args.picture)
+                if video is not None and tally.steps % args.video_every == 0:
+                    video.add(drawn(env))
                 progress.advance(bar)
         except KeyboardInterrupt:
             return True
@@ -177,6 +193,11 @@ def save_picture(env: SeerParallelEnv, path: Path) -> None:
     """Draw the current boundary as a PNG file."""
     from PIL import Image
 
+    Image.fromarray(drawn(env)).save(path, format="PNG")
+
+
+def drawn(env: SeerParallelEnv) -> np.ndarray:
+    """The current boundary as a picture, uint8 `[H, W, 3]`."""
     frame = env.render()
     assert frame is not None, "an rgb_array env renders arrays"
-    Image.fromarray(frame).save(path, format="PNG")
+    return frame

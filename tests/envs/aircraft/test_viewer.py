@@ -40,3 +40,11 @@ def test_ended_flights_are_not_drawn():
         state["active"] = 0
 
     assert count(frame_of(ended, (900, 900)), CALM) == 0
+
+
+def test_pictures_need_no_display_and_are_not_blank(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    frame = frame_of(size=(900, 900))
+    everywhere = frame.reshape(3, 300, 3, 300, 3).std(axis=(1, 3, 4))  # nine ninths
+    assert np.count_nonzero(everywhere > 1.0) >= 6

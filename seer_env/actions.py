@@ -1,7 +1,7 @@
 """From what a policy hands over to the float64 `[M, A]` block of the engine, with every check.
 
-Checks run on the whole block. Only when one fails is the agent looked for that it concerns, so a
-legal step pays for a few numpy calls.
+Checks run on the whole block, in one compiled pass. Only when one fails is the agent looked for that
+it concerns.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from seer_env.errors import SeerError
+from seer_env.legal_actions import CLIP, PLAIN, STRICT, WHOLE, legalise
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -44,15 +45,12 @@ class ActionReader:
         self._agents, self._size = model.n_agents, model.action_size
         self._shape = self.space.shape or ()
         self._continuous = isinstance(self.space, spaces.Box)
-        low, high = _bounds(self.space)
-        self._bounded = bool(np.isfinite(low).any() or np.isfinite(high).any())
-        self._low, self._high = self._broadcastable(low), self._broadcastable(high)
-        self._clipped = np.empty((self._agents, self._size))  # the engine reads it during a step only
-
-    def _broadcastable(self, bound: np.ndarray) -> np.ndarray:
-        """One bound for all, or a row per agent: numpy is slow at broadcasting short rows."""
-        same = bool((bound == bound[0]).all()) if bound.size else True
-        return bound[:1].reshape(1, 1) if same else np.tile(bound, (self._agents, 1))
+        self._low, self._high = _bounds(self.space)
+        bounded = bool(np.isfinite(self._low).any() or np.isfinite(self._high).any())
+        if not self._continuous:
+            self._rule = WHOLE
+        else:
+            self._rule = PLAIN if not bounded else STRICT if strict else CLIP
 
     def from_dict(self, actions: Mapping[str, Any], roster: Roster) -> np.ndarray:
         """Actions by agent as float64 `[M, A]`, zeros where an agent is not live.
@@ -72,7 +70,7 @@ class ActionReader:
             values = list(actions.values())
         else:
             values = self._ordered(actions, roster)
-        return self._placed(self._legal(self._stacked(values, names), names), roster)
+        return self._legal(self._stacked(values, names), roster)
 
     def from_array(self, actions: np.ndarray, roster: Roster) -> np.ndarray:
         """Actions as an array as float64 `[M, A]`, zeros where an agent is not live.
@@ -90,8 +88,7 @@ class ActionReader:
             raise ActionError(f"actions must have shape {shape} for {self.space}, got {block.shape}")
         if block.dtype.kind not in NUMBERS:
             raise ActionError(f"actions must be numbers for {self.space}, got dtype {block.dtype}")
-        block = np.ascontiguousarray(block, np.float64).reshape(shape)
-        return self._placed(self._legal(block[roster.rows], roster.live_names), roster)
+        return self._legal(block.reshape(shape), roster)
 
     def sample(self, rng: np.random.Generator) -> np.ndarray:
         """Random legal actions, float64 `[M, A]`: uniform, or normal where a `Box` has no bounds."""
@@ -124,7 +121,7 @@ class ActionReader:
             block = np.empty(0)
         if block.shape != (len(values), *self._shape) or block.dtype.kind not in NUMBERS:
             block = np.array([self._one(name, value) for name, value in zip(names, values)])
-        return block.astype(np.float64, copy=False).reshape(len(values), self._size)
+        return block.reshape(len(values), self._size)
 
     def _one(self, name: str, value: Any) -> np.ndarray:
         try:
@@ -137,43 +134,25 @@ class ActionReader:
             raise self._error(name, value, f"has shape {array.shape}, not {self._shape}")
         return array.astype(np.float64)
 
-    def _legal(self, block: np.ndarray, names: Sequence[str]) -> np.ndarray:
-        """`block`, a row per name, checked and clipped."""
-        if not self._continuous:
-            low, high = self._bounds_of(block)
-            whole = (block >= low) & (block <= high) & (block == np.rint(block))
-            if not whole.all():
-                raise self._first_error(block, whole, names, "is not a whole number in range")
-            return block
-        finite = np.isfinite(block)
-        if not finite.all():
-            raise self._first_error(block, finite, names, "is not finite")
-        if not self._bounded:
-            return block
-        low, high = self._bounds_of(block)
-        clipped = np.maximum(block, low, out=self._clipped[: len(block)])
-        np.minimum(clipped, high, out=clipped)
-        if self.strict:
-            inside = clipped == block
-            if not inside.all():
-                raise self._first_error(block, inside, names, "is outside its box (strict_actions is on)")
-        return clipped
+    def _legal(self, block: np.ndarray, roster: Roster) -> np.ndarray:
+        """A fresh float64 `[M, A]` of a block with a row per agent or per live agent."""
+        if block.dtype not in (np.float32, np.float64) or not block.flags.c_contiguous:
+            block = np.ascontiguousarray(block, np.float64)
+        legal = np.empty((self._agents, self._size))
+        row = legalise(block, roster.live, self._low, self._high, self._rule, legal)
+        if row >= 0:
+            raise self._first_error(block, row, roster)
+        return legal
 
-    def _bounds_of(self, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._low[: len(block)], self._high[: len(block)]
-
-    def _placed(self, block: np.ndarray, roster: Roster) -> np.ndarray:
-        if isinstance(roster.rows, slice):
-            return block
-        placed = np.zeros((self._agents, self._size))
-        placed[roster.rows] = block
-        return placed
-
-    def _first_error(
-        self, block: np.ndarray, good: np.ndarray, names: Sequence[str], why: str
-    ) -> ActionError:
-        row = int(np.argmin(good.all(axis=1)))
+    def _first_error(self, block: np.ndarray, row: int, roster: Roster) -> ActionError:
+        names = roster.names if len(block) == self._agents else roster.live_names
         values = block[row].tolist()
+        if not self._continuous:
+            why = "is not a whole number in range"
+        elif not np.isfinite(block[row]).all():
+            why = "is not finite"
+        else:
+            why = "is outside its box (strict_actions is on)"
         return self._error(names[row], values if self._shape else values[0], why)
 
     def _error(self, name: str, value: Any, why: str) -> ActionError:

@@ -94,7 +94,6 @@ class Engine(ABC):
         if event_capacity is not None and not (type(event_capacity) is int and 1 <= event_capacity < 1 << 62):
             raise ValueError(f"event_capacity must be an integer from 1 up, got {event_capacity!r}")
         self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
-        self.stats = StepStats(0, 0, 0, 0.0, 0.0)
         self._committed = Committed(0, self.new_outputs())
 
     def _claim(self) -> int:
@@ -132,6 +131,11 @@ class Engine(ABC):
 
     @property
     @abstractmethod
+    def stats(self) -> StepStats:
+        """Counts and times of the last step."""
+
+    @property
+    @abstractmethod
     def state(self) -> np.ndarray:
         """Entity rows at the current boundary, `[N]`, read-only."""
 
@@ -142,7 +146,7 @@ class Engine(ABC):
 
         Args:
             actions: float64 `[M, A]`, rows of agents not live are ignored.
-            live: bool `[M]`.
+            live: bool `[M]`. Both are the engine's from here on, which may replay this step later.
 
         Raises:
             ContractBreach: a handler broke the contract; nothing has changed.

@@ -13,67 +13,115 @@ from functools import lru_cache
 
 import numba
 import numpy as np
-from numba import int64, prange, types
+from llvmlite import ir
+from numba import int32, int64, prange, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numba.np.ufunc import parallel as numba_parallel
 
-from seer_env.runtime.atomics import array_at, call2, record_at, store
+from seer_env.runtime.atomics import I32, I64, VOID, array_at, call2, record_at, store
 from seer_env.runtime.compile import c_function, cached_njit, package_fingerprint
 from seer_env.runtime.layout import CONTROL, PAUSED
+from seer_env.runtime.leq import kernel
 from seer_env.runtime.transition import RUNNING
 from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.worker import worker_main
 
-_ENTER = types.void(types.int64, types.int64, types.int64)
-_FLAGS = types.boolean[::1]
-_ARRAYS = (types.float64[:, ::1], _FLAGS, types.float32[:, ::1], types.float64[::1], _FLAGS)
-_NUMBERS = (types.int64, types.int64, types.int64, types.float64, types.float64)
-_PREPARE = types.void(types.int64, *_ARRAYS, *_NUMBERS)
+_ADDRESS = types.int64
+#: Read-only, as a roster's `live` is; numba passes writable arrays where read-only ones are asked for.
+_LIVE = types.Array(types.boolean, 1, "C", readonly=True)
+_ARRAYS = (types.float64[:, ::1], _LIVE, types.float32[:, ::1], types.float64[::1], types.boolean[::1])
+_NUMBERS = (types.int64, types.int64, types.float64, types.float64)
+_BEGIN = types.void(_ADDRESS, _ADDRESS, *_ARRAYS, types.uint8[::1], *_NUMBERS)
+_RESUME = types.void(_ADDRESS, types.int64, _ADDRESS)
+#: A compiled call returns to Python this often, so that signals are served.
+SLICE_NS = 50_000_000
 _POOL_LOCK = threading.Lock()
 _FORKED_AFTER_POOL = False
 
 
-def _enter_alone(address, index, control):
-    call2(address, index, control)
-
-
-def _enter_pool(address, threads, control):
-    for index in prange(threads):
-        call2(address, int64(index), control)
-
-
-def _prepare(address, actions, live, observations, rewards, terminated, info, stage, threads, clock, end):
-    """Point the control record at the arrays of one call: compiled, as every step does it."""
-    control = record_at(address, CONTROL)
-    control.actions, control.live = actions.ctypes.data, live.ctypes.data
-    control.observations, control.rewards = observations.ctypes.data, rewards.ctypes.data
-    control.terminated, control.info = terminated.ctypes.data, info
-    control.clock, control.end = clock, end
-    control.stage, control.status, control.threads = stage, RUNNING, threads
-    control.alone = 1 if threads > 1 else 0
+@kernel
+def _open_slice(control, alone):
+    """Let the workers run until the next deadline."""
+    control.alone = alone
+    control.deadline = clock_ns() + SLICE_NS
     store(array_at(control.sync, np.int64), PAUSED, int64(0))
 
 
-def _now():
-    return clock_ns()
+def _begin(
+    worker, address, actions, live, observations, rewards, terminated, info, stage, threads, clock, end
+):
+    """Begin a call as worker 0, and run it to its end or, with more threads, to what is worth sharing."""
+    control = record_at(address, CONTROL)
+    control.actions, control.live = actions.ctypes.data, live.ctypes.data
+    control.observations, control.rewards = observations.ctypes.data, rewards.ctypes.data
+    control.terminated, control.info = terminated.ctypes.data, info.ctypes.data
+    control.clock, control.end = clock, end
+    control.stage, control.status, control.threads = stage, RUNNING, threads
+    _open_slice(control, 1 if threads > 1 else 0)
+    call2(worker, -1, address)
+
+
+def _resume(worker, threads, address):
+    """Go on as worker 0 without the others."""
+    _open_slice(record_at(address, CONTROL), 0)
+    call2(worker, 0, address)
+
+
+# numba's own functions of these names hold an address of this process, and cannot be cached.
+@intrinsic
+def _get_num_threads(typingctx):
+    """The calling thread's count of numba threads."""
+
+    def codegen(context, builder, sig, args):
+        function_type = ir.FunctionType(I64, [])  # as a parallel loop declares it
+        function = cgutils.get_or_insert_function(builder.module, function_type, "get_num_threads")
+        return builder.call(function, [])
+
+    return types.int64(), codegen
+
+
+@intrinsic
+def _set_num_threads(typingctx, count):
+    """Set the calling thread's count of numba threads, from 1 to NUMBA_NUM_THREADS."""
+
+    def codegen(context, builder, sig, args):
+        function_type = ir.FunctionType(VOID, [I32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "set_num_threads")
+        builder.call(function, args)
+        return context.get_dummy_value()
+
+    return types.void(types.int32), codegen
+
+
+def _resume_pool(worker, threads, address):
+    """Go on as all workers. The caller's own thread count, a word of its thread, is put back."""
+    _open_slice(record_at(address, CONTROL), 0)
+    before = _get_num_threads()
+    _set_num_threads(int32(threads))
+    for index in prange(threads):
+        call2(worker, int64(index), address)
+    _set_num_threads(int32(before))
 
 
 @lru_cache(maxsize=1)
 def engine():
-    """The compiled engine: (the worker's C function, enter_alone, now_ns, prepare)."""
+    """The compiled engine: (address of the worker's C function, begin, resume)."""
     stamp = package_fingerprint()
-    worker = c_function(worker_main, types.void(types.int64, types.int64), stamp)
-    return (
-        worker,
-        cached_njit(_enter_alone, _ENTER, stamp),
-        cached_njit(_now, types.int64(), stamp),
-        cached_njit(_prepare, _PREPARE, stamp),
-    )
+    worker = _worker()
+    return worker.address, cached_njit(_begin, _BEGIN, stamp), cached_njit(_resume, _RESUME, stamp)
+
+
+@lru_cache(maxsize=1)
+def _worker():
+    """The compiled worker, kept for the life of the process: others hold its address."""
+    return c_function(worker_main, types.void(types.int64, types.int64), package_fingerprint())
 
 
 @lru_cache(maxsize=1)
 def pool():
     """The compiled parallel loop. Loading it starts numba's threading layer: not before it is needed."""
-    return cached_njit(_enter_pool, _ENTER, package_fingerprint(), parallel=True)
+    return cached_njit(_resume_pool, _RESUME, package_fingerprint(), parallel=True)
 
 
 def pool_available() -> bool:
@@ -89,22 +137,17 @@ def run_pool(threads: int, control: int) -> bool:
 
     The layer may deliver fewer threads than asked for: the engine needs only one.
     """
-    address, enter_pool = engine()[0], pool()
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    resume, threads = pool(), min(threads, numba.config.NUMBA_NUM_THREADS)
+    if not _layer_takes_one_caller():
+        resume(engine()[0], threads, control)
+        return True
+    if not _POOL_LOCK.acquire(blocking=False):
+        _warn_busy()
+        return False
     try:
-        if _layer_takes_one_caller():
-            if not _POOL_LOCK.acquire(blocking=False):
-                _warn_busy()
-                return False
-            try:
-                enter_pool(address.address, threads, control)
-            finally:
-                _POOL_LOCK.release()
-        else:
-            enter_pool(address.address, threads, control)
+        resume(engine()[0], threads, control)
     finally:
-        numba.set_num_threads(before)
+        _POOL_LOCK.release()
     return True
 
 

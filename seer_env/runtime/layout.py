@@ -182,6 +182,9 @@ CONTROL = np.dtype(
         ("n_blocks_ready", "i8"),
         ("rounds", "i8"),
         ("shared_rounds", "i8"),
+        ("events", "i8"),
+        ("drained_at", "i8"),
+        ("ended_at", "i8"),
         ("events_before", "i8"),
         ("measured_before", "f8"),
         ("shared_kind", "i8"),  # the phase that was published last, until it has been learned from
@@ -196,9 +199,6 @@ CONTROL = np.dtype(
         ("wall_shared", "f8", (LIKENESSES,)),
         ("turns", "i8", (LIKENESSES,)),
         ("deadline", "i8"),
-        ("drained_at", "i8"),
-        ("ended_at", "i8"),
-        ("events", "i8"),
         ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing
         ("action_cost", "f8"),
         ("output_cost", "f8"),

@@ -12,17 +12,19 @@ from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary, exclusive
 from seer_env.runtime.entry import engine, pool_available, run_pool
-from seer_env.runtime.layout import CONTROL, PAUSED
+from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.leq import RULES
 from seer_env.runtime.memory import Checkpoint, Memory
 from seer_env.runtime.schedulers.python import PythonEngine
 from seer_env.runtime.shims import compile_model
 
-#: A compiled call returns to Python this often, so that signals are served.
-SLICE_NS = 50_000_000
 #: A checkpoint is taken when stepping since the last one took this many times its cost.
 CHECKPOINT_SHARE = 50
-_WORD = {name: CONTROL.fields[name][1] // 8 for name in CONTROL.names}  # type: ignore[index,union-attr]  # structured
+_STATUS = CONTROL.fields["status"][1] // 8  # type: ignore[index]  # structured
+#: What is kept of each step, adjacent words.
+COUNTS = ("rounds", "shared_rounds", "events", "drained_at", "ended_at")
+_COUNTS = slice(CONTROL.fields[COUNTS[0]][1] // 8, CONTROL.fields[COUNTS[-1]][1] // 8 + 1)  # type: ignore[index]
+_NO_INFO = np.zeros(0, np.uint8)
 
 
 class CompiledEngine(Engine):
@@ -37,7 +39,7 @@ class CompiledEngine(Engine):
         super().__init__(model, event_capacity)
         self.scheduler = scheduler
         self.threads = 1 if scheduler == "serial" else threads
-        self._worker, self._enter_alone, self._now, self._prepare = engine()
+        self._worker, self._begin, self._resume = engine()
         self.compiled = compile_model(model)
         self._memory = Memory(model, self.compiled, self.threads)
         self._words = self._memory.control.view(np.int64)
@@ -50,7 +52,8 @@ class CompiledEngine(Engine):
         self._loading: Boundary | None = None
         self._checkpoint: Checkpoint | None = None
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
-        self._stepping_s = 0.0
+        self._stepping_s = self._elapsed_s = 0.0
+        self._counts = np.zeros(len(COUNTS), np.int64)
         self._load(empty_boundary(model))
 
     # -- a step ------------------------------------------------------------------------------------
@@ -59,13 +62,14 @@ class CompiledEngine(Engine):
         self._recover()
         self._keep_checkpoint()
         outputs = self.new_outputs(np.empty)  # the output phase writes every row
-        # Copies: the log outlives the caller's arrays.
-        actions, live = np.array(actions, np.float64, order="C"), np.array(live, bool)
+        actions, live = np.ascontiguousarray(actions, np.float64), np.ascontiguousarray(live, bool)
         before = self._committed
         try:
             self._torn = True
             self._run(actions, live, outputs)
-            self._record_stats(start)
+            self._counts = self._words[_COUNTS].copy()
+            self._elapsed_s = time.perf_counter() - start
+            self._stepping_s += self._elapsed_s
             self._log.append((actions, live))
             self._committed = Committed(before.steps + 1, outputs)
             self._torn = False
@@ -96,34 +100,21 @@ class CompiledEngine(Engine):
         self, stage: int, step: int, actions, live, outputs: Outputs, threads: int
     ) -> tuple[str, np.void]:
         """Run the engine from `stage` of step window `step` on; returns the broken rule, or ''."""
-        words, memory = self._words, self._memory
-        self._point(stage, step, actions, live, outputs, threads)
-        worker, index = self._worker.address, -1
-        while True:
-            words[_WORD["deadline"]] = self._now() + SLICE_NS
-            if index < 0 or threads == 1:
-                self._enter_alone(worker, index, self._control)
-            elif not run_pool(threads, self._control):
-                self._enter_alone(worker, 0, self._control)
-            index = 0
-            words[_WORD["alone"]] = 0
-            if words[_WORD["status"]] != stages.RUNNING:
-                break
-            memory.sync[PAUSED] = 0
-        if words[_WORD["status"]] == stages.FINISHED:
+        words, memory, control = self._words, self._memory, self._control
+        self._arguments = (actions, live, outputs)  # their memory must outlive the call
+        info = _NO_INFO if outputs.info is None else outputs.info.view(np.uint8)
+        clock = step * self.model.dt
+        end = (step + 1) * self.model.dt if stage == stages.AT_ACTIONS else clock
+        self._begin(self._worker, control, actions, live, *outputs[:3], info, stage, threads, clock, end)
+        while words[_STATUS] == stages.RUNNING:
+            if threads == 1 or not run_pool(threads, control):
+                self._resume(self._worker, 1, control)
+        if words[_STATUS] == stages.FINISHED:
             return "", memory.workers[0]
         workers = memory.workers[:threads]
         broken = workers[workers["rule"] != 0]
         first = broken[np.lexsort((broken["breach_seq"], broken["breach_time"]))[0]]
         return RULES[first["rule"]], first
-
-    def _point(self, stage: int, step: int, actions, live, outputs: Outputs, threads: int) -> None:
-        info = 0 if outputs.info is None else outputs.info.__array_interface__["data"][0]
-        self._arguments = (actions, live, outputs)  # their memory must outlive the call
-        end = step + 1 if stage == stages.AT_ACTIONS else step
-        dt = self.model.dt
-        arrays = (actions, live, *outputs[:3])
-        self._prepare(self._control, *arrays, info, stage, threads, step * dt, end * dt)
 
     def _breach(self, rule: str, details: np.void, actions, live) -> SeerError:
         """The exception for a breach; a handler's own exception is raised by running it in Python."""
@@ -155,18 +146,11 @@ class CompiledEngine(Engine):
             f"t={float(details['breach_time'])!r} when compiled, but not under scheduler='python'."
         )
 
-    def _record_stats(self, start: float) -> None:
-        words = self._words
-        elapsed = time.perf_counter() - start
-        outputs_s = min((words[_WORD["ended_at"]] - words[_WORD["drained_at"]]) * 1e-9, elapsed)
-        self.stats = StepStats(
-            int(words[_WORD["events"]]),
-            int(words[_WORD["rounds"]]),
-            int(words[_WORD["shared_rounds"]]),
-            elapsed - float(outputs_s),
-            float(outputs_s),
-        )
-        self._stepping_s += elapsed
+    @property
+    def stats(self) -> StepStats:
+        rounds, shared_rounds, events, drained_at, ended_at = self._counts.tolist()
+        outputs_s = min((ended_at - drained_at) * 1e-9, self._elapsed_s)
+        return StepStats(events, rounds, shared_rounds, self._elapsed_s - outputs_s, outputs_s)
 
     # -- checkpoints -------------------------------------------------------------------------------
 

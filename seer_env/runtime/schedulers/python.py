@@ -26,6 +26,7 @@ class PythonEngine(Engine):
         self._dtype = pending_dtype(model.payload_words)
         #: The boundary to go back to while a step is under way, or after one that was interrupted.
         self._undo: tuple[Boundary, Outputs] | None = None
+        self._stats = StepStats(0, 0, 0, 0.0, 0.0)
         self._load(empty_boundary(model))
 
     def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
@@ -40,7 +41,7 @@ class PythonEngine(Engine):
                 self._publish()
                 self._committed = Committed(before.steps + 1, before_outputs)
                 self._observe(live, outputs)
-            self.stats = StepStats(executed, executed, 0, drained - start, time.perf_counter() - drained)
+            self._stats = StepStats(executed, executed, 0, drained - start, time.perf_counter() - drained)
             self._committed, self._undo = Committed(before.steps + 1, outputs), None
         except BaseException:  # KeyboardInterrupt too: a step is atomic
             self._recover()
@@ -168,6 +169,10 @@ class PythonEngine(Engine):
     def close(self) -> None:
         self._heap.clear()
         self._sims.clear()
+
+    @property
+    def stats(self) -> StepStats:
+        return self._stats
 
     @property
     def state(self) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -29,6 +29,7 @@ def legal_numbers(values: np.ndarray, rule: int) -> np.ndarray:
 @pytest.mark.parametrize("rule", [WHOLE, STRICT, CLIP, PLAIN])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("packed", [False, True])
+@settings(deadline=None)  # the first example compiles
 @given(block=arrays(np.float64, (AGENTS, SIZE), elements=NUMBERS), live=arrays(bool, AGENTS))
 def test_the_pass_agrees_with_numpy(rule, dtype, packed, block, live):
     rows = np.flatnonzero(live) if packed else np.arange(AGENTS)

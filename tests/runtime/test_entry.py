@@ -52,6 +52,7 @@ def test_one_engine_serves_all_models():
 @pytest.fixture
 def idle(monkeypatch):
     """A pool whose workers do nothing, so that a call needs no world."""
+    entry.pool()  # which starts the threading layer
     calls = []
     monkeypatch.setattr(entry, "pool", lambda: lambda *a: calls.append(a))
     return calls

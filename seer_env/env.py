@@ -13,6 +13,7 @@ from pettingzoo import ParallelEnv
 
 from seer_env.episode import EnvStepStats, Episode, Policy, StepArrays
 from seer_env.global_state import PooledState
+from seer_env.html import env_html
 from seer_env.infos import InfoDicts
 from seer_env.model import EventModel
 from seer_env.registration import make
@@ -195,6 +196,16 @@ class SeerParallelEnv(Episode, ParallelEnv):
         """
         self._load(path)
         return self._observation_dict(), self._info_dict()
+
+    def __repr__(self) -> str:
+        agents = f"{len(self._roster.live_names)} of {len(self.possible_agents)} agents live"
+        workers = f"{self.scheduler} on {self.threads} thread{'s' * (self.threads > 1)}"
+        moment = f"step {self.steps}, clock {self.clock:g}"
+        return f"<{type(self).__name__} {self}: {self.status}, {agents}, {moment}, {workers}>"
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: a table of facts, and the picture of the boundary where the world draws one."""
+        return env_html(self)
 
     # -- inside ------------------------------------------------------------------------------------
 

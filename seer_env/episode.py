@@ -223,6 +223,25 @@ class Episode:
         self._max_cycles = None if value is None else operator.index(value)
 
     @property
+    def status(self) -> str:
+        """`new` before the first reset, `running`, `ended` when no agent is live, or `closed`."""
+        if self._closed:
+            return "closed"
+        if not self._started:
+            return "new"
+        return "running" if self.agents else "ended"
+
+    @property
+    def steps(self) -> int:
+        """Steps of the episode so far."""
+        return self._engine.steps
+
+    @property
+    def clock(self) -> float:
+        """Simulated time at the last boundary, in the model's time units since `reset`."""
+        return self._engine.clock
+
+    @property
     def scheduler(self) -> str:
         """The scheduler in use: `serial`, `seer` or `python`."""
         return self._scheduler

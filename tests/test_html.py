@@ -1,0 +1,117 @@
+"""An env as text and in a notebook's cell, at every stage of its life."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+from worlds import Lamps, Ring
+
+from seer_env.env import make
+
+
+class Cell(HTMLParser):
+    """What a browser makes of the HTML: the table's rows, the caption and the pictures."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.texts, self.pictures, self.names = [], {"th": [], "td": [], "caption": []}, [], set()
+        self.feed(html)
+        self.close()
+        assert self.open == []
+        self.rows = dict(zip(self.texts["th"], self.texts["td"]))
+
+    def handle_starttag(self, tag, attributes):
+        self.names.add(tag)
+        if tag == "img":
+            kind, data = dict(attributes)["src"].split(",")
+            assert kind == "data:image/png;base64"
+            self.pictures.append(np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))))
+        else:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in self.texts:
+            self.texts[self.open[-1]].append(data)
+
+
+def lamps(**options):
+    return make(Lamps(life=2), scheduler="python", **options)
+
+
+def test_before_an_episode_there_are_facts_and_no_picture():
+    cell = Cell(lamps()._repr_html_())
+    assert cell.texts["caption"] == ["lamps"]
+    assert cell.rows["world"] == "Lamps"
+    assert cell.rows["status"] == "new"
+    assert cell.rows["agents"] == "0 live of 5"
+    assert cell.rows["scheduler"] == "python"
+    assert cell.rows["threads"] == "1"
+    assert cell.rows["action space"] == "Discrete(5)"
+    assert "last step" not in cell.rows
+    assert cell.pictures == []
+
+
+@pytest.mark.parametrize("mode", [None, "rgb_array", "human"])
+def test_in_an_episode_the_cell_shows_step_clock_and_the_models_picture(mode):
+    env = lamps(max_cycles=9, render_mode=mode)
+    env.reset(seed=0)
+    env.step(dict.fromkeys(env.agents, 4))
+    cell = Cell(env._repr_html_())
+    assert (cell.rows["status"], cell.rows["agents"]) == ("running", "5 live of 5")
+    assert (cell.rows["step"], cell.rows["clock"]) == ("1 of 9", "0.5")
+    assert cell.rows["last step"].startswith("10 events, ")  # an action and a glow per lamp
+    (picture,) = cell.pictures
+    assert (picture == env.model.render_frame(env.entities, 0.5)).all()
+
+
+def test_an_ended_episode_is_still_shown():
+    env = lamps()
+    env.reset(seed=0)
+    while env.agents:
+        env.step(dict.fromkeys(env.agents, 1))
+    cell = Cell(env._repr_html_())
+    assert (cell.rows["status"], cell.rows["agents"]) == ("ended", "0 live of 5")
+    assert len(cell.pictures) == 1
+
+
+def test_a_closed_env_has_facts_and_no_picture():
+    env = lamps()
+    env.reset(seed=0)
+    env.close()
+    cell = Cell(env._repr_html_())
+    assert cell.rows["status"] == "closed"
+    assert cell.pictures == []
+
+
+def test_a_world_without_pictures_has_none():
+    env = make(Ring(), scheduler="python")
+    env.reset(seed=0)
+    assert Cell(env._repr_html_()).pictures == []
+
+
+def test_names_are_escaped():
+    env = lamps()
+    env.model.name = '<script>alert("1")</script>'
+    cell = Cell(env._repr_html_())
+    assert cell.texts["caption"] == [env.model.name]
+    assert "script" not in cell.names
+
+
+def test_the_text_tells_the_stage():
+    env = lamps()
+    assert repr(env) == (
+        "<SeerParallelEnv lamps: new, 0 of 5 agents live, step 0, clock 0, python on 1 thread>"
+    )
+    env.reset(seed=0)
+    env.step(dict.fromkeys(env.agents, 1))
+    assert "running, 5 of 5 agents live, step 1, clock 0.5" in repr(env)
+    env.close()
+    assert "closed, 0 of 5" in repr(env)

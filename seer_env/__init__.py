@@ -20,6 +20,7 @@ from seer_env.registration import UnknownWorldError, make, register
 
 if TYPE_CHECKING:
     from seer_env.actions import ActionError
+    from seer_env.copies import Copies
     from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel, Grid, handles, output
 
@@ -29,6 +30,7 @@ __all__ = [
     "ActionError",
     "BoundaryFileError",
     "ContractBreach",
+    "Copies",
     "EventModel",
     "Grid",
     "ModelError",
@@ -46,6 +48,7 @@ __all__ = [
 #: Where each name lives that is imported on first use.
 _HOMES = {
     "ActionError": "seer_env.actions",
+    "Copies": "seer_env.copies",
     "SeerParallelEnv": "seer_env.env",
     "EventModel": "seer_env.model",
     "Grid": "seer_env.model",

@@ -37,12 +37,13 @@ class ActionReader:
     Args:
         model: gives the action space and the number of agents.
         strict: refuse a continuous action outside its box.
+        copies: worlds of that many agents each, whose rows follow one another.
     """
 
-    def __init__(self, model: EventModel, strict: bool = False):
+    def __init__(self, model: EventModel, strict: bool = False, copies: int = 1):
         self.space = model.action_space
         self.strict = strict
-        self._agents, self._size = model.n_agents, model.action_size
+        self._agents, self._size = copies * model.n_agents, model.action_size
         self._shape = self.space.shape or ()
         self._continuous = isinstance(self.space, spaces.Box)
         self._low, self._high = _bounds(self.space)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pettingzoo
 
@@ -14,6 +14,7 @@ from seer_env.errors import SeerError
 if TYPE_CHECKING:
     from pettingzoo import AECEnv
 
+    from seer_env.copies import Copies
     from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel
 
@@ -50,10 +51,19 @@ def register(name: str, entry_point: str | Callable[..., EventModel]) -> None:
             registered[spec.id] = spec
 
 
+@overload
+def make(world: str | EventModel, *, copies: None = None, **arguments: Any) -> SeerParallelEnv: ...
+
+
+@overload
+def make(world: str | EventModel, *, copies: int, **arguments: Any) -> Copies: ...
+
+
 def make(
     world: str | EventModel,
     *,
     n_agents: int | None = None,
+    copies: int | None = None,
     threads: int | str = "auto",
     scheduler: str = "auto",
     max_cycles: int | None = None,
@@ -62,12 +72,13 @@ def make(
     check: bool = False,
     event_capacity: int | None = None,
     **arguments: Any,
-) -> SeerParallelEnv:
-    """An env of a registered world, or of a model of your own.
+) -> SeerParallelEnv | Copies:
+    """An env of a registered world, or of a model of your own; or many copies of it in one engine.
 
     Args:
         world: a name in `registry`, or an `EventModel`.
         n_agents: number of agents; the world's default if None.
+        copies: how many worlds to step together, as `seer_env.copies.Copies`; None for an env.
         max_cycles: steps of an episode; the model's attribute `max_cycles` if None, and without one
             episodes are not cut off.
         threads, scheduler, render_mode, strict_actions, check, event_capacity: see
@@ -77,27 +88,25 @@ def make(
     Raises:
         UnknownWorldError: no world of that name.
         TypeError: `n_agents` or a world's argument beside a model, which has them already.
+        ValueError: an argument out of its range, or `render_mode` or `check` beside `copies`.
     """
-    from seer_env.env import SeerParallelEnv
-    from seer_env.model import EventModel
+    model = _model(world, arguments if n_agents is None else {"n_agents": n_agents, **arguments})
+    common: dict[str, Any] = {
+        "threads": threads,
+        "scheduler": scheduler,
+        "max_cycles": getattr(model, "max_cycles", None) if max_cycles is None else max_cycles,
+        "strict_actions": strict_actions,
+        "event_capacity": event_capacity,
+    }
+    if copies is not None:
+        if check or render_mode is not None:
+            raise ValueError("check and render_mode are for one world: make it without copies")
+        from seer_env.copies import Copies
 
-    if n_agents is not None:
-        arguments["n_agents"] = n_agents
-    if not isinstance(world, str) and arguments:
-        raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
-    model = _model(world, arguments) if isinstance(world, str) else world
-    if not isinstance(model, EventModel):
-        raise TypeError(f"world must be a name or an EventModel, made with its arguments, got {model!r}")
-    return SeerParallelEnv(
-        model,
-        threads=threads,
-        scheduler=scheduler,
-        max_cycles=getattr(model, "max_cycles", None) if max_cycles is None else max_cycles,
-        render_mode=render_mode,
-        strict_actions=strict_actions,
-        check=check,
-        event_capacity=event_capacity,
-    )
+        return Copies(model, copies, **common)
+    from seer_env.env import SeerParallelEnv
+
+    return SeerParallelEnv(model, render_mode=render_mode, check=check, **common)
 
 
 def make_aec(world: str | EventModel, **arguments: Any) -> AECEnv:
@@ -107,10 +116,18 @@ def make_aec(world: str | EventModel, **arguments: Any) -> AECEnv:
     return parallel_to_aec(make(world, **arguments))
 
 
-def _model(name: str, arguments: dict[str, Any]) -> EventModel:
-    if name not in registry:
-        raise UnknownWorldError(f"no world {name!r}: there are {sorted(registry)}")
-    entry_point = registry[name]
+def _model(world: str | EventModel, arguments: dict[str, Any]) -> EventModel:
+    from seer_env.model import EventModel
+
+    if not isinstance(world, str):
+        if arguments:
+            raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
+        if not isinstance(world, EventModel):
+            raise TypeError(f"world must be a name or an EventModel, made with its arguments, got {world!r}")
+        return world
+    if world not in registry:
+        raise UnknownWorldError(f"no world {world!r}: there are {sorted(registry)}")
+    entry_point = registry[world]
     if isinstance(entry_point, str):
         module, _, attribute = entry_point.partition(":")
         entry_point = getattr(importlib.import_module(module), attribute)

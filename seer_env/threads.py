@@ -37,8 +37,10 @@ def shareable_work(model: EventModel) -> float:
     return max(float(model.n_agents), model.n_entities * window)
 
 
-def choose(model: EventModel, scheduler: str = "auto", threads: int | str = "auto") -> tuple[str, int]:
-    """Resolve `"auto"` by the rule above: `(scheduler, threads)`.
+def choose(
+    model: EventModel, scheduler: str = "auto", threads: int | str = "auto", copies: int = 1
+) -> tuple[str, int]:
+    """Resolve `"auto"` by the rule above: `(scheduler, threads)`. Copies are work that can be shared too.
 
     Raises:
         ValueError: `threads` is neither `"auto"` nor an integer from 1 up, or above 1 for a scheduler
@@ -61,7 +63,7 @@ def choose(model: EventModel, scheduler: str = "auto", threads: int | str = "aut
     if threads != "auto":
         count = int(threads)
     else:
-        count = effective_cpus() if shareable_work(model) >= SHARED_WORK else 1
+        count = effective_cpus() if copies * shareable_work(model) >= SHARED_WORK else 1
     if scheduler == "auto":
         scheduler = "serial" if count == 1 else "seer"
     return scheduler, count

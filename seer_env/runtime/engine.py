@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from seer_env.errors import ModelError, SeerError
+from seer_env.errors import ModelError
 from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.caller import OneCaller, exclusive
 from seer_env.runtime.layout import EMITTER_SHIFT, FIRST_PAYLOAD, pending_dtype
 from seer_env.runtime.rng import streams
 
@@ -58,24 +57,7 @@ class StepStats(NamedTuple):
     outputs_s: float
 
 
-Method = TypeVar("Method", bound=Callable)
-
-
-def exclusive(method: Method) -> Method:
-    """Refuse a second thread of the program while one is inside (`Engine._claim`)."""
-
-    @functools.wraps(method)
-    def guarded(self, *args, **kwargs):
-        user = self._claim()
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            self._user = user
-
-    return guarded  # type: ignore[return-value]  # a wrapper has the wrapped signature
-
-
-class Engine(ABC):
+class Engine(OneCaller, ABC):
     """One world and its clock. A step is atomic: if it raises, nothing has changed.
 
     Args:
@@ -87,29 +69,13 @@ class Engine(ABC):
     threads: int = 1
 
     def __init__(self, model: EventModel, event_capacity: int | None = None):
-        self.model = model
-        self._user = 0  # the thread that is inside, or 0
+        super().__init__(model)
         self._n_agents, self._info = model.n_agents, model.info
         self._observation_size = model.observation_size
         if event_capacity is not None and not (type(event_capacity) is int and 1 <= event_capacity < 1 << 62):
             raise ValueError(f"event_capacity must be an integer from 1 up, got {event_capacity!r}")
         self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
         self._committed = Committed(0, self.new_outputs())
-
-    def _claim(self) -> int:
-        """Note that this thread uses the engine; returns who did before, to be put back.
-
-        An engine is for one thread of the program at a time: another one is refused, not made to wait.
-        Plain words will do, as no thread switch and no signal comes between the test and the store.
-        """
-        me = threading.get_ident()
-        if self._user not in (0, me):
-            raise SeerError(
-                f"{self.model!r} is in use by another thread of this program: an env is for one thread at a "
-                "time. Give each thread an env, or hold a lock around it."
-            )
-        user, self._user = self._user, me
-        return user
 
     # -- what a scheduler provides -------------------------------------------------------------
 
@@ -195,14 +161,18 @@ class Engine(ABC):
         try:
             self._load(boundary)
             if observed is not None:
-                self._observe(observed, outputs)
-                outputs.rewards[:] = 0.0
-                outputs.terminated[:] = False
+                self._show_first(observed, outputs)
             self._committed = Committed(boundary.steps, outputs)
         except BaseException:
             self._load(before)
             self._committed = committed
             raise
+
+    def _show_first(self, live: np.ndarray, outputs: Outputs) -> None:
+        """Fill `outputs` with what an episode's first boundary shows: nobody is rewarded for it."""
+        self._observe(live, outputs)
+        outputs.rewards[:] = 0.0
+        outputs.terminated[:] = False
 
     def new_outputs(self, make: Callable = np.zeros) -> Outputs:
         """Outputs that are never shared with an earlier step's, zeroed or made by `make`."""

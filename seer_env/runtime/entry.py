@@ -41,11 +41,21 @@ _FORKED_AFTER_POOL = False
 
 
 @kernel
-def _open_slice(control, alone):
+def open_slice(control, alone):
     """Let the workers run until the next deadline."""
     control.alone = alone
     control.deadline = clock_ns() + SLICE_NS
     store(array_at(control.sync, np.int64), PAUSED, int64(0))
+
+
+@kernel
+def point(control, actions, live, observations, rewards, terminated, info, stage, threads, clock, end):
+    """Describe a call: its arrays, where it starts and ends, and how many workers it has."""
+    control.actions, control.live = actions.ctypes.data, live.ctypes.data
+    control.observations, control.rewards = observations.ctypes.data, rewards.ctypes.data
+    control.terminated, control.info = terminated.ctypes.data, info.ctypes.data
+    control.clock, control.end = clock, end
+    control.stage, control.status, control.threads = stage, RUNNING, threads
 
 
 def _begin(
@@ -53,24 +63,21 @@ def _begin(
 ):
     """Begin a call as worker 0, and run it to its end or, with more threads, to what is worth sharing."""
     control = record_at(address, CONTROL)
-    control.actions, control.live = actions.ctypes.data, live.ctypes.data
-    control.observations, control.rewards = observations.ctypes.data, rewards.ctypes.data
-    control.terminated, control.info = terminated.ctypes.data, info.ctypes.data
-    control.clock, control.end = clock, end
-    control.stage, control.status, control.threads = stage, RUNNING, threads
-    _open_slice(control, 1 if threads > 1 else 0)
+    outputs = observations, rewards, terminated, info
+    point(control, actions, live, *outputs, stage, threads, clock, end)
+    open_slice(control, 1 if threads > 1 else 0)
     call2(worker, -1, address)
 
 
 def _resume(worker, threads, address):
     """Go on as worker 0 without the others."""
-    _open_slice(record_at(address, CONTROL), 0)
+    open_slice(record_at(address, CONTROL), 0)
     call2(worker, 0, address)
 
 
 # numba's own functions of these names hold an address of this process, and cannot be cached.
 @intrinsic
-def _get_num_threads(typingctx):
+def get_num_threads(typingctx):
     """The calling thread's count of numba threads."""
 
     def codegen(context, builder, sig, args):
@@ -82,7 +89,7 @@ def _get_num_threads(typingctx):
 
 
 @intrinsic
-def _set_num_threads(typingctx, count):
+def set_num_threads(typingctx, count):
     """Set the calling thread's count of numba threads, from 1 to NUMBA_NUM_THREADS."""
 
     def codegen(context, builder, sig, args):
@@ -96,12 +103,12 @@ def _set_num_threads(typingctx, count):
 
 def _resume_pool(worker, threads, address):
     """Go on as all workers. The caller's own thread count, a word of its thread, is put back."""
-    _open_slice(record_at(address, CONTROL), 0)
-    before = _get_num_threads()
-    _set_num_threads(int32(threads))
+    open_slice(record_at(address, CONTROL), 0)
+    before = get_num_threads()
+    set_num_threads(int32(threads))
     for index in prange(threads):
         call2(worker, int64(index), address)
-    _set_num_threads(int32(before))
+    set_num_threads(int32(before))
 
 
 @lru_cache(maxsize=1)
@@ -137,15 +144,27 @@ def run_pool(threads: int, control: int) -> bool:
 
     The layer may deliver fewer threads than asked for: the engine needs only one.
     """
-    resume, threads = pool(), min(threads, numba.config.NUMBA_NUM_THREADS)
+    return run_loop(pool(), engine()[0], threads, control)
+
+
+def run_loop(loop, worker: int, threads: int, shared: int) -> bool:
+    """Run a compiled parallel loop over workers as `run_pool` does.
+
+    Args:
+        loop: called with the next three.
+        worker: address of the C function that each worker runs with its index and `shared`.
+        threads: how many workers.
+        shared: address of what they share.
+    """
+    threads = min(threads, numba.config.NUMBA_NUM_THREADS)
     if not _layer_takes_one_caller():
-        resume(engine()[0], threads, control)
+        loop(worker, threads, shared)
         return True
     if not _POOL_LOCK.acquire(blocking=False):
         _warn_busy()
         return False
     try:
-        resume(engine()[0], threads, control)
+        loop(worker, threads, shared)
     finally:
         _POOL_LOCK.release()
     return True

@@ -38,16 +38,26 @@ FIRST_COSTS = {"event_cost": 1000.0, "action_cost": 1000.0, "output_cost": 1000.
 
 
 class Memory:
-    """Owns the arrays and keeps the addresses in `control` and `workers` true."""
+    """Owns the arrays and keeps the addresses in `control` and `workers` true.
 
-    def __init__(self, model: EventModel, compiled: CompiledModel, threads: int):
+    Copies of a world lie side by side: `state` (zeros `[N]`) and `control` (zeros `[1]`) may be given.
+    """
+
+    def __init__(
+        self,
+        model: EventModel,
+        compiled: CompiledModel,
+        threads: int,
+        state: np.ndarray | None = None,
+        control: np.ndarray | None = None,
+    ):
         self.model, self.compiled, self.threads = model, compiled, threads
         n = model.n_entities
         blocks = -(-n // FANOUT)
         supers = -(-blocks // FANOUT)
         self.event = event_dtype(model.payload_words)
         self.lines = self.event.itemsize // HEADER.itemsize
-        self.state = aligned_zeros(n, model.entity)
+        self.state = aligned_zeros(n, model.entity) if state is None else state
         self.leq = aligned_zeros(n, LEQ)
         self.next_time = aligned_zeros(blocks * FANOUT, np.float64)
         self.block_min = aligned_zeros(supers * FANOUT, np.float64)
@@ -57,7 +67,7 @@ class Memory:
         self.sync = aligned_zeros(SYNC_WORDS, np.int64)
         self.workers = aligned_zeros(threads, WORKER)
         self.action_events = aligned_zeros((threads, self.event.itemsize), np.uint8)
-        self.control = aligned_zeros(1, CONTROL)
+        self.control = aligned_zeros(1, CONTROL) if control is None else control
         self.handlers = np.array(compiled.handlers, np.int64)
         self._constants()
         self._boundary_arrays()

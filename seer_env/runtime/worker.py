@@ -113,7 +113,7 @@ def work(control, worker, worker_address):
 
 @kernel
 def begin(control):
-    """Clear the counts of the last step."""
+    """Begin a step: clear the counts of the last one, and open a first phase without work."""
     workers = workers_of(control)
     control.rounds, control.shared_rounds, control.shared_kind = 0, 0, 0
     control.settling = 0
@@ -124,6 +124,8 @@ def begin(control):
         worker.events, worker.emitted, worker.lost_claims = 0, 0, 0
         worker.busy, worker.measured = 0, 0.0
         worker.rule, worker.stopped, worker.sent = 0, 0, 0
+    store(sync_of(control), PHASE, int64(0))
+    publish(control, RESUME, int64(1), int64(1))
 
 
 def worker_main(index, control_address):
@@ -133,6 +135,4 @@ def worker_main(index, control_address):
     worker_address = control.workers + me * WORKER_BYTES
     if index < 0:
         begin(control)
-        store(sync_of(control), PHASE, int64(0))
-        publish(control, RESUME, int64(1), int64(1))
     work(control, workers_of(control)[me], worker_address)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import signal
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from interrupts import Interrupt
 from programs import run
 from worlds import Ring
 
-import seer_env
 from seer_env.env import SeerParallelEnv
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.schedulers import compiled
 
-PACKAGE = str(Path(seer_env.__file__).parent)
 SCHEDULERS = [("python", 1), ("serial", 1), ("seer", 2)]
 
 #: Steps a twin and the engine; between, a step of the engine that would take 20 s is interrupted.
@@ -89,32 +86,6 @@ def test_a_second_ctrl_c_while_going_back_changes_nothing(threads):
 
 
 # -- wherever it strikes -------------------------------------------------------------------------------
-
-
-class Interrupt:
-    """Sends this process SIGINT at the n-th point where Python may serve a signal in the package's code.
-
-    Those are the starts of functions and the ends of calls of C functions.
-    """
-
-    def __init__(self, n: int):
-        self._points_left = n
-        self.sent = False
-
-    def __enter__(self) -> Interrupt:
-        sys.setprofile(self._point)
-        return self
-
-    def __exit__(self, *_) -> None:
-        sys.setprofile(None)
-
-    def _point(self, frame, event, _):
-        if self.sent or event not in ("call", "c_return") or not frame.f_code.co_filename.startswith(PACKAGE):
-            return
-        self._points_left -= 1
-        if self._points_left == 0:
-            self.sent = True
-            signal.raise_signal(signal.SIGINT)
 
 
 def started(scheduler: str, threads: int):

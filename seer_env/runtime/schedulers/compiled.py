@@ -10,7 +10,8 @@ from seer_env.errors import SeerError
 from seer_env.runtime import transition as stages
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary, exclusive
+from seer_env.runtime.caller import exclusive
+from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
 from seer_env.runtime.entry import engine, pool_available, run_pool
 from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.leq import RULES
@@ -35,13 +36,20 @@ class CompiledEngine(Engine):
     deterministic. The same way a step that runs out of event slots is run again with more.
     """
 
-    def __init__(self, model, scheduler: str, threads: int, event_capacity: int | None = None):
+    def __init__(
+        self,
+        model,
+        scheduler: str,
+        threads: int,
+        event_capacity: int | None = None,
+        memory: Memory | None = None,
+    ):
         super().__init__(model, event_capacity)
         self.scheduler = scheduler
         self.threads = 1 if scheduler == "serial" else threads
         self._worker, self._begin, self._resume = engine()
-        self.compiled = compile_model(model)
-        self._memory = Memory(model, self.compiled, self.threads)
+        self._memory = memory or Memory(model, compile_model(model), self.threads)
+        self.compiled = self._memory.compiled
         self._words = self._memory.control.view(np.int64)
         self._control = self._memory.control.ctypes.data
         self._memory.control["emission_limit"] = self.event_capacity

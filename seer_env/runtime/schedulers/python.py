@@ -11,7 +11,8 @@ import numpy as np
 from seer_env.errors import ContractBreach, ModelError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
-from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary, exclusive
+from seer_env.runtime.caller import exclusive
+from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO, pack_seq, pending_dtype, unpack_seq
 from seer_env.runtime.schedulers.python_sim import BoundaryView, Event, HandlerSim, OutputSim
 

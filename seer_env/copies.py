@@ -1,0 +1,314 @@
+"""`Copies`: many worlds of one model, stepped together as arrays. `make(..., copies=B)` returns one."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from time import perf_counter
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+
+from seer_env.actions import ActionError, ActionReader
+from seer_env.episode import EnvStepStats, StepArrays
+from seer_env.errors import ModelError, SeerError
+from seer_env.model import EventModel
+from seer_env.runtime.engine import Outputs
+from seer_env.runtime.schedulers.copies import make_copies_engine
+from seer_env.threads import choose
+
+__all__ = ["Copies"]
+
+
+class Copies:
+    """`B` independent worlds of `M` agents each, in one engine and with one pool of threads.
+
+    Copy `i` does, byte for byte, what an env of its own would do that is reset with the same seed and
+    given the same actions. Each copy has its own clock, and ends and is reset on its own; where all of a
+    copy's agents have ended, the copy stands still until then. A step is atomic over all copies: if it
+    raises, for whatever reason, every copy is at the boundary before it.
+
+    Args:
+        model: the world.
+        copies: `B`, from 1 up.
+        scheduler, threads, max_cycles, strict_actions, event_capacity: as `SeerParallelEnv`'s; cycles
+            and events are counted per copy.
+
+    Raises:
+        ModelError: the model's declaration cannot work, or it has no agent.
+        ValueError: an argument out of its range.
+    """
+
+    def __init__(
+        self,
+        model: EventModel,
+        copies: int,
+        *,
+        scheduler: str = "auto",
+        threads: int | str = "auto",
+        max_cycles: int | None = None,
+        strict_actions: bool = False,
+        event_capacity: int | None = None,
+    ):
+        model.validate()
+        if model.n_agents < 1:
+            raise ModelError(f"{model!r}: copies need at least one agent; use runtime.engine without")
+        self.model = model
+        self._copies = _from_one("copies", copies)
+        self.max_cycles = max_cycles
+        self._scheduler, count = choose(model, scheduler, threads, self._copies)
+        self._engine = make_copies_engine(model, self._copies, self._scheduler, count, event_capacity)
+        self._reader = ActionReader(model, strict_actions, self._copies)
+        self._generators: list[np.random.Generator | None] = [None] * self._copies
+        self._started = np.zeros(self._copies, bool)
+        self._live: np.ndarray = np.zeros((self._copies, model.n_agents), bool)
+        self._truncated = self._live
+        self._actions_s = 0.0
+        self._closed = False
+
+    def __len__(self) -> int:
+        return self._copies
+
+    def __repr__(self) -> str:
+        agents = f"{self._copies} copies of {self.model.n_agents} agents, {np.count_nonzero(self._live)} live"
+        workers = f"{self.scheduler} on {self.threads} thread{'s' * (self.threads > 1)}"
+        return f"<{type(self).__name__} {self.model.name}: {'closed, ' * self._closed}{agents}, {workers}>"
+
+    def close(self) -> None:
+        """Release the engine. What is closed cannot be reset; closing again is allowed."""
+        if not self._closed:
+            self._closed = True
+            self._engine.close()
+
+    # -- episodes ----------------------------------------------------------------------------------
+
+    def reset_arrays(self, seed: int | None = None) -> np.ndarray:
+        """Start an episode in every copy; returns the observations, float32 `[B, M, D]`.
+
+        Args:
+            seed: copy `i` is seeded with `seed + i`, for this and its later episodes. None goes on with
+                each copy's generator; before any seed, those are seeded by the operating system.
+
+        Raises:
+            ModelError: `model.reset` scheduled an impossible event; no copy has changed.
+            ValueError: the seed is negative.
+        """
+        everyone = range(self._copies)
+        seeds = [None] * self._copies if seed is None else [_seed(seed) + i for i in everyone]
+        return self._begin(everyone, seeds).observations
+
+    def reset_copy(self, copy: int, seed: int | None = None) -> np.ndarray:
+        """Start an episode in one copy, while the others go on; returns its observations, float32 `[M, D]`.
+
+        Args:
+            copy: its index.
+            seed: of this and the copy's later episodes; None goes on with the copy's generator.
+
+        Raises:
+            IndexError: there is no such copy.
+            ModelError, ValueError: as `reset_arrays`.
+        """
+        copy = self._index(copy)
+        outputs = self._begin([copy], [None if seed is None else _seed(seed)])
+        return outputs.observations[copy].copy()
+
+    def step_arrays(self, actions: np.ndarray) -> StepArrays:
+        """Step every copy that has a live agent; arrays as an env's, with a leading axis of copies.
+
+        Args:
+            actions: numbers `[B, M, A]`, or `[B, M]` where `A` is 1; rows of agents that are not live,
+                and so all rows of a copy that has ended, are ignored.
+
+        Raises:
+            ActionError: the array is wrongly shaped, or a live agent's row not finite or out of range.
+            ContractBreach: a handler broke the event-locality contract; no copy has changed.
+            ResetNeeded: a copy has not been reset.
+        """
+        start = perf_counter()
+        self._require_episodes()
+        block = self._read(actions)
+        before = self._live
+        self._actions_s = perf_counter() - start
+        self._change(lambda: self._engine.step(block, before), lambda: self._retire(before))
+        shown = self._engine.outputs[:3]
+        still = ~np.logical_or.reduce(before, axis=1)
+        if still.any():  # the engine goes on showing their last boundaries, a step shows zeros
+            shown = tuple(array.copy() for array in shown)
+            for array in shown:
+                array[still] = 0
+        return StepArrays(*shown, self._truncated, self._live.copy())
+
+    # -- boundaries --------------------------------------------------------------------------------
+
+    @property
+    def observations(self) -> np.ndarray:
+        """What the last boundary of each copy shows, float32 `[B, M, D]`."""
+        self._require_open()
+        return self._engine.outputs.observations
+
+    @property
+    def info_arrays(self) -> np.ndarray | None:
+        """The infos of the last boundaries, structured `[B, M]` of `model.info`, or None without any."""
+        self._require_open()
+        return self._engine.outputs.info
+
+    @property
+    def entities(self) -> np.ndarray:
+        """Every entity's row at the last boundaries, structured `[B, N]`, read-only."""
+        self._require_open()
+        return self._engine.state
+
+    @property
+    def live(self) -> np.ndarray:
+        """Who is live, bool `[B, M]`."""
+        return self._live.copy()
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Steps of each copy since its reset, int64 `[B]`."""
+        self._require_open()
+        return self._engine.steps.copy()
+
+    def digest(self, copy: int) -> str:
+        """Hex digest of one copy: that of an env of its own at the same boundary."""
+        return self._engine.digest(self._index(copy))
+
+    # -- facts -------------------------------------------------------------------------------------
+
+    @property
+    def max_cycles(self) -> int | None:
+        """Steps after which a copy's live agents are truncated; may be set at any time."""
+        return self._max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, value: int | None) -> None:
+        self._max_cycles = None if value is None else _from_one("max_cycles", value)
+
+    @property
+    def scheduler(self) -> str:
+        """The scheduler in use: `serial`, `seer` or `python`."""
+        return self._scheduler
+
+    @property
+    def threads(self) -> int:
+        """The number of threads in use."""
+        return self._engine.threads
+
+    @property
+    def last_step_stats(self) -> EnvStepStats:
+        """Counts of the last step, summed over the copies, and its wall times.
+
+        `window_s` holds the outputs too, and `outputs_s` is 0: while one copy shows its outputs, another
+        may execute events.
+        """
+        return EnvStepStats(*self._engine.stats, self._actions_s, 0.0)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _begin(self, copies: Iterable[int], seeds: Iterable[int | None]) -> Outputs:
+        self._require_open()
+        generators, drawn = list(self._generators), {}
+        for copy, seed in zip(copies, seeds):
+            generator = _generator(generators[copy], seed)
+            generators[copy] = generator
+            drawn[copy] = int(generator.integers(1 << 63))
+
+        def follow() -> None:
+            rows = list(drawn)
+            live, started = self._live.copy(), self._started.copy()
+            live[rows], started[rows] = True, True
+            self._live, self._started, self._generators = live, started, generators
+
+        self._change(lambda: self._engine.reset(drawn), follow)
+        return self._engine.outputs
+
+    def _change(self, change: Callable[[], object], follow: Callable[[], None]) -> None:
+        """Change the engine; the agents follow it, also where an interrupt strikes in between."""
+        before = self._engine.outputs
+        try:
+            change()
+            follow()
+        except BaseException:
+            if self._engine.outputs is not before:
+                follow()
+            raise
+
+    def _retire(self, before: np.ndarray) -> None:
+        """Retire those whose episode ended in the engine's last step, where those in `before` were live."""
+        ended = self._engine.outputs.terminated
+        truncated = np.zeros(before.shape, bool)
+        if self._max_cycles is not None:
+            truncated[self._engine.steps >= self._max_cycles] = True
+            truncated &= before
+            ended = ended | truncated
+        self._live = before & ~ended if np.count_nonzero(ended) else before
+        self._truncated = truncated
+
+    def _read(self, actions: np.ndarray) -> np.ndarray:
+        """Actions as float64 `[B, M, A]`, checked and clipped."""
+        block, shape = np.asarray(actions), (*self._live.shape, self.model.action_size)
+        if block.shape != shape and not (shape[2] == 1 and block.shape == shape[:2]):
+            raise ActionError(
+                f"actions must have shape {shape}: {shape[0]} copies of {shape[1]} agents with the space "
+                f"{self.model.action_space}; got {block.shape}"
+            )
+        rows = _Rows(self.model, self._live)
+        legal = self._reader.from_array(block.reshape(-1, shape[2]), rows)  # type: ignore[arg-type]  # full rows ask for nothing else
+        return legal.reshape(shape)
+
+    def _index(self, copy: int) -> int:
+        self._require_open()
+        index = operator.index(copy)
+        if isinstance(copy, bool) or not 0 <= index < self._copies:
+            raise IndexError(f"copy {copy!r}: there are {self._copies} copies, 0 to {self._copies - 1}")
+        return index
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SeerError(f"the copies of {self.model.name} are closed: make new ones")
+
+    def _require_episodes(self) -> None:
+        self._require_open()
+        if not self._started.all():
+            waiting = np.flatnonzero(~self._started).tolist()
+            raise ResetNeeded(f"copies {waiting} have not been reset: call reset_arrays() first")
+
+    def __getstate__(self) -> dict:
+        raise SeerError(
+            "copies cannot be copied or pickled: make new ones, and reset them with the same seed"
+        )
+
+
+class _Rows:
+    """Who is live in all copies, as `ActionReader` asks: copies behind each other."""
+
+    def __init__(self, model: EventModel, live: np.ndarray):
+        self._model, self.live = model, live.reshape(-1)
+
+    @property
+    def names(self) -> list[str]:
+        """A name for every row; for messages."""
+        agents, prefix = self._model.n_agents, self._model.agent_prefix
+        return [f"copy {row // agents}, {prefix}_{row % agents}" for row in range(len(self.live))]
+
+
+def _generator(earlier: np.random.Generator | None, seed: int | None) -> np.random.Generator:
+    """The generator of a copy's seeds: a new one, or one that goes on where the earlier one stands."""
+    if seed is not None or earlier is None:
+        return seeding.np_random(seed)[0]
+    generator = np.random.Generator(np.random.PCG64(0))
+    generator.bit_generator.state = earlier.bit_generator.state
+    return generator
+
+
+def _from_one(name: str, value: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 1:
+        raise ValueError(f"{name} must be an integer from 1 up, got {value!r}")
+    return operator.index(value)
+
+
+def _seed(seed: int) -> int:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
+        raise ValueError(f"seed must be None or an integer from 0 up, got {seed!r}")
+    return operator.index(seed)

@@ -13,6 +13,7 @@ import tyro
 
 from seer_env import __version__
 from seer_env.commands.doctor import Doctor
+from seer_env.commands.make_env import MakeEnv
 from seer_env.commands.output import CommandError
 from seer_env.commands.run import INTERRUPTED, Run
 from seer_env.commands.tracks import Tracks
@@ -35,7 +36,14 @@ class Bench:
         return run_bench(self.name, [])
 
 
-COMMANDS = {"run": Run, "doctor": Doctor, "warmup": Warmup, "bench": Bench, "tracks": Tracks}
+COMMANDS = {
+    "run": Run,
+    "make-env": MakeEnv,
+    "doctor": Doctor,
+    "warmup": Warmup,
+    "bench": Bench,
+    "tracks": Tracks,
+}
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
 DESCRIPTION = f"""seer_env {__version__}: many-agent environments in one shared world.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 import pettingzoo
 
+from seer_env.entry_points import load
 from seer_env.errors import SeerError
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def make(
     """An env of a registered world, or of a model of your own; or many copies of it in one engine.
 
     Args:
-        world: a name in `registry`, or an `EventModel`.
+        world: a name in `registry`, an entry point (`"module:Class"`, `"folder/file.py:Class"`), or an
+            `EventModel`.
         n_agents: number of agents; the world's default if None.
         copies: how many worlds to step together, as `seer_env.copies.Copies`; None for an env.
         max_cycles: steps of an episode; the model's attribute `max_cycles` if None, and without one
@@ -87,6 +88,7 @@ def make(
 
     Raises:
         UnknownWorldError: no world of that name.
+        EntryPointError: no such module, file, or class in it.
         TypeError: `n_agents` or a world's argument beside a model, which has them already.
         ValueError: an argument out of its range, or `render_mode` or `check` beside `copies`.
     """
@@ -119,19 +121,25 @@ def make_aec(world: str | EventModel, **arguments: Any) -> AECEnv:
 def _model(world: str | EventModel, arguments: dict[str, Any]) -> EventModel:
     from seer_env.model import EventModel
 
-    if not isinstance(world, str):
-        if arguments:
-            raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
-        if not isinstance(world, EventModel):
-            raise TypeError(f"world must be a name or an EventModel, made with its arguments, got {world!r}")
-        return world
-    if world not in registry:
-        raise UnknownWorldError(f"no world {world!r}: there are {sorted(registry)}")
-    entry_point = registry[world]
+    if not isinstance(world, str) and arguments:
+        raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
+    model = _entry_point(world)(**arguments) if isinstance(world, str) else world
+    if not isinstance(model, EventModel):
+        raise TypeError(f"world must be a name or an EventModel, made with its arguments, got {model!r}")
+    return model
+
+
+def _entry_point(name: str) -> Callable[..., Any]:
+    if name not in registry and ":" not in name:
+        raise UnknownWorldError(
+            f"no world {name!r}: there are {sorted(registry)}, and your own as module:Class or file.py:Class"
+        )
+    entry_point = registry.get(name, name)
     if isinstance(entry_point, str):
-        module, _, attribute = entry_point.partition(":")
-        entry_point = getattr(importlib.import_module(module), attribute)
-    return entry_point(**arguments)
+        entry_point = load(entry_point)
+    if not callable(entry_point):
+        raise TypeError(f"{name!r} is {entry_point!r}: name an EventModel class, or what returns a model")
+    return entry_point
 
 
 register("aircraft_v0", "seer_env.envs.aircraft_v0:model")

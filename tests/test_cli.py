@@ -84,7 +84,7 @@ def test_help_imports_nothing_heavy():
     assert done.stderr.strip() == ""
 
 
-@pytest.mark.parametrize("command", ["run", "doctor", "warmup", "bench", "tracks"])
+@pytest.mark.parametrize("command", ["run", "make-env", "doctor", "warmup", "bench", "tracks"])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as exit_:
         main([command, "--help"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,7 +23,7 @@ class World:
     """Which world, and how its steps are executed."""
 
     env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
-    """Name of the world, such as aircraft_v0."""
+    """Name of the world, such as aircraft_v0; your own as module:Class or path/to/file.py:Class."""
 
     agents: Annotated[int | None, OWN_NUMBER] = None
     """Agents in the world."""
@@ -50,6 +52,8 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
 
     if args.agents is not None and args.agents < 1:
         raise CommandError(f"--agents {args.agents}: at least 1")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # for module:Class, as `python -m` has it
     settings: dict[str, Any] = {**dict(map(parse_setting, args.world)), **more}
     try:
         return make(

@@ -1,0 +1,111 @@
+"""`seer-env make-env`: the folder that it writes works as it is; names that cannot work are refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from seer_env.cli import main
+from seer_env.commands.make_env import FILES, TEMPLATES, check_name
+from seer_env.commands.output import CommandError
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A folder `paper_trail`, just made, beside which nothing else is."""
+    folder = tmp_path_factory.mktemp("worlds")
+    with pytest.MonkeyPatch.context() as here:
+        here.chdir(folder)
+        assert main(["make-env", "paper_trail"]) == 0
+    return folder / "paper_trail"
+
+
+def inside(project, *command):
+    """What a Python command prints in the project's folder, with status 0."""
+    done = subprocess.run([sys.executable, *command], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_its_own_tests_pass(project):
+    assert "5 passed" in inside(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+
+
+def test_its_run_plays_the_episode_of_its_config(project):
+    config = json.loads((project / "config.json").read_text())
+    told = inside(project, "run.py")
+    assert f"ended, 0 of {config['n_agents']} agents live, step {config['max_cycles']}" in told
+
+
+@pytest.mark.parametrize("world", ["paper_trail:PaperTrail", "./paper_trail.py:PaperTrail"])
+def test_the_command_line_runs_it_by_module_and_by_file(project, world, tmp_path):
+    figures = tmp_path / "figures.json"
+    options = ["--agents", "7", "--steps", "3", "--json", str(figures)]
+    inside(project, "-m", "seer_env.cli", "run", world, *options)
+    assert json.loads(figures.read_text())["agent_steps"] == 21
+
+
+def test_no_word_of_the_template_is_left(project):
+    files = [path for path in project.iterdir() if path.suffix in (".py", ".md", ".json")]
+    assert len(files) == len(FILES)
+    for path in files:
+        assert "template" not in (path.name + path.read_text()).lower()
+
+
+def test_every_template_is_written():
+    assert sorted(FILES) == sorted(path.name for path in TEMPLATES.iterdir() if path.is_file())
+
+
+# -- what is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Gossip", "lower-case letters"),
+        ("two words", "lower-case letters"),
+        ("2gether", "a letter first"),
+        ("_hidden", "a letter first"),
+        ("", "lower-case letters"),
+        ("école", "lower-case letters"),
+        ("../up", "lower-case letters"),
+        ("class", "word of Python"),
+        ("match", "word of Python"),
+        ("random", "a module 'random' already"),
+        ("numpy", "a module 'numpy' already"),
+    ],
+)
+def test_names_that_cannot_be_a_module_are_refused(name, message):
+    with pytest.raises(CommandError, match=message):
+        check_name(name)
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "gossip"
+    folder.mkdir()
+    assert main(["make-env", "gossip"]) == 1
+    assert "--force" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []
+
+
+def test_force_overwrites_its_files_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "gossip"
+    folder.mkdir()
+    (folder / "gossip.py").write_text("old")
+    (folder / "notes.txt").write_text("mine")
+    assert main(["make-env", "gossip", "--force"]) == 0
+    assert "class Gossip" in (folder / "gossip.py").read_text()
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gossip").write_text("a file")
+    assert main(["make-env", "gossip", "--force"]) == 1
+    assert "gossip" in capsys.readouterr().err
+    assert (tmp_path / "gossip").read_text() == "a file"

@@ -72,6 +72,8 @@ def test_every_template_is_written():
         ("", "lower-case letters"),
         ("école", "lower-case letters"),
         ("../up", "lower-case letters"),
+        ("run", "another meaning"),
+        ("conftest", "another meaning"),
         ("class", "word of Python"),
         ("match", "word of Python"),
         ("random", "a module 'random' already"),

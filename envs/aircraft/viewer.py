@@ -104,6 +104,9 @@ def _draw_legend(draw, extent, scale, clock, counts, ended) -> None:
     for row, (line, colour, count) in enumerate(zip(lines, (CALM, ALERT, LOSS), counts)):
         top = (4.6 + 3 * row) * unit
         draw.polygon(_triangle(3 * unit, top + 0.9 * unit, 0.0, unit), fill=colour)
+        if colour == LOSS:
+            box = (1.7 * unit, top - 0.4 * unit, 4.3 * unit, top + 2.2 * unit)
+            draw.ellipse(box, outline=LOSS, width=OVERSAMPLING)
         draw.text((5 * unit, top), f"{line}: {count}", fill=TEXT, font=font)
     nice = [step for step in (10, 20, 50, 100, 200, 500, 1000, 2000) if step * 1000 * scale > 10 * unit]
     kilometres = nice[0] if nice else 5000

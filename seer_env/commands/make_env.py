@@ -64,6 +64,8 @@ def check_name(name: str) -> None:
             f"{name!r} cannot be a module's name: use lower-case letters, digits and underscores, a letter "
             "first, such as gossip or air_traffic"
         )
+    if name in ("run", "conftest"):
+        raise CommandError(f"{name}.py has another meaning in the folder: choose another name")
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         raise CommandError(f"{name!r} is a word of Python: choose another, such as {name}_world")
     installed = [folder for folder in sys.path if folder not in ("", str(Path.cwd()))]

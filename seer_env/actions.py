@@ -101,6 +101,17 @@ class ActionReader:
         uniform = rng.uniform(np.where(closed, low, 0.0), np.where(closed, high, 1.0))
         return np.where(closed, uniform, np.clip(rng.standard_normal(shape), low, high))
 
+    def sample_masked(self, rng: np.random.Generator, masks: np.ndarray) -> np.ndarray:
+        """Random actions of a `Discrete` space, uniform over those that `masks` allow, float64 `[M, 1]`.
+
+        Args:
+            rng: draws one number per agent.
+            masks: int8 `[M, n]`, 1 where an action is legal; a row of zeros gets the first action.
+        """
+        allowed = np.cumsum(masks != 0, axis=1)
+        chosen = np.floor(rng.random((self._agents, 1)) * allowed[:, -1:])
+        return np.argmax(allowed > chosen, axis=1)[:, None] + np.broadcast_to(self._low, (self._agents, 1))
+
     def _ordered(self, actions: Mapping[str, Any], roster: Roster) -> list:
         for name in actions:
             if name not in roster.index:

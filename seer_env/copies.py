@@ -289,8 +289,8 @@ class _Rows:
     @property
     def names(self) -> list[str]:
         """A name for every row; for messages."""
-        agents, prefix = self._model.n_agents, self._model.agent_prefix
-        return [f"copy {row // agents}, {prefix}_{row % agents}" for row in range(len(self.live))]
+        agents, names = self._model.n_agents, self._model.agent_names
+        return [f"copy {row // agents}, {names[row % agents]}" for row in range(len(self.live))]
 
 
 def _generator(earlier: np.random.Generator | None, seed: int | None) -> np.random.Generator:

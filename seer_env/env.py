@@ -46,7 +46,7 @@ class SeerParallelEnv(Episode, ParallelEnv):
         ValueError: an argument out of its range.
 
     Attributes:
-        possible_agents: all agents' names, `<agent_prefix>_<i>` in row order.
+        possible_agents: all agents' names, the model's `agent_names`.
         agents: the live agents' names, in row order; empty before `reset` and at the end.
         state_space: the `Box` of `state()`.
     """

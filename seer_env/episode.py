@@ -90,7 +90,7 @@ class Episode:
         self.max_cycles = max_cycles
         self._check_steps, self._event_capacity = bool(check), event_capacity
         self._scheduler, self._threads = choose(model, scheduler, threads)
-        self.possible_agents = [f"{model.agent_prefix}_{i}" for i in range(model.n_agents)]
+        self.possible_agents = list(model.agent_names)
         self.agents = []
         self._roster = Roster(self.possible_agents, np.zeros(model.n_agents, bool))
         self._shown = self._roster
@@ -360,4 +360,7 @@ class Episode:
 
 
 def _random_policy(env: Episode) -> np.ndarray:
-    return env._reader.sample(env.policy_random)
+    info = env.info_arrays
+    if info is None or "action_mask" not in (info.dtype.names or ()):
+        return env._reader.sample(env.policy_random)
+    return env._reader.sample_masked(env.policy_random, info["action_mask"])

@@ -130,7 +130,7 @@ class EventModel:
             arrives in `event.payload` as floats.
         observation_space: one agent's 1-D float32 `Box`.
         info: structured dtype of numbers that `observe` fills and `infos` shows, or None.
-        agent_prefix: agents are called `<agent_prefix>_<i>`.
+        agent_prefix: agents are called `<agent_prefix>_<i>`, unless `agent_names` says otherwise.
 
     Set by `__init__`:
         n_entities, n_agents: entities `0..n_agents-1` are the agents.
@@ -211,6 +211,11 @@ class EventModel:
     def observation_size(self) -> int:
         """Numbers in one agent's observation."""
         return self.observation_space.shape[0]
+
+    @property
+    def agent_names(self) -> list[str]:
+        """Every agent's name, `n_agents` different ones in row order."""
+        return [f"{self.agent_prefix}_{i}" for i in range(self.n_agents)]
 
     @property
     def payload_words(self) -> int:

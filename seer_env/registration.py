@@ -143,5 +143,6 @@ def _entry_point(name: str) -> Callable[..., Any]:
 
 
 register("aircraft_v0", "seer_env.envs.aircraft_v0:model")
+register("battle_v0", "seer_env.envs.battle_v0:model")
 register("flock_v0", "seer_env.envs.flock_v0:Flock")
 register("epidemic_v0", "seer_env.envs.epidemic_v0:Epidemic")

@@ -32,6 +32,7 @@ def validate_model(model: EventModel) -> None:
     _check_kinds(model)
     _check_fields(model.entity, "entity")
     _check_numbers(model)
+    _check_agent_names(model)
     _check_public(model)
     _check_spaces(model)
     _check_constants(model)
@@ -120,6 +121,15 @@ def _check_numbers(model: EventModel) -> None:
     )
     _require(math.isfinite(model.dt) and model.dt > 0, f"dt must be finite and > 0, got {model.dt}")
     _require(0 <= model.payload <= 64, f"payload must be in 0..64 words, got {model.payload}")
+
+
+def _check_agent_names(model: EventModel) -> None:
+    names = list(model.agent_names)
+    _require(
+        len(set(names)) == len(names) == model.n_agents,
+        f"agent_names must be n_agents={model.n_agents} different names, got {len(names)}, {len(set(names))} "
+        "of them different",
+    )
 
 
 def _check_public(model: EventModel) -> None:

@@ -42,6 +42,15 @@ def by_name(*values):
     return dict(zip(NAMES, values))
 
 
+def test_masked_samples_are_uniform_over_what_the_masks_allow():
+    reader = reader_of(SHIFTED, n_agents=3000)
+    masks = np.tile(np.array([[1, 0, 1], [0, 1, 0], [0, 0, 1]], np.int8), (1000, 1))
+    chosen = reader.sample_masked(np.random.default_rng(0), masks).reshape(1000, 3)
+    assert (chosen[:, 1:] == [0, 1]).all()
+    assert set(chosen[:, 0]) == {-1, 1}
+    assert abs(chosen[:, 0].mean()) < 4 / np.sqrt(1000)  # four standard errors of a fair coin
+
+
 # -- accepted ----------------------------------------------------------------------------------------
 
 

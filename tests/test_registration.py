@@ -90,7 +90,7 @@ def test_pettingzoo_makes_the_turn_based_env(ring_v0):
     assert env.agent_selection == "node_0"
 
 
-@pytest.mark.parametrize("name", ["aircraft_v0", "flock_v0", "epidemic_v0"])
+@pytest.mark.parametrize("name", ["aircraft_v0", "battle_v0", "flock_v0", "epidemic_v0"])
 def test_the_reference_worlds_are_registered(name):
     assert name in registration.registry
     assert pettingzoo.spec("parallel", f"seer_env/{name}").namespace == "seer_env"

@@ -167,6 +167,15 @@ def test_an_impossible_grid_is_refused_where_it_is_declared(arguments, words):
         assert word in str(info.value)
 
 
+@pytest.mark.parametrize("names", [["a"] * 8, [f"a_{i}" for i in range(7)]])
+def test_agent_names_must_be_one_per_agent(names):
+    class Named(Ring):
+        agent_names = names
+
+    with pytest.raises(ModelError, match="agent_names must be n_agents=8 different names"):
+        Named(8).validate()
+
+
 def test_a_model_without_reset_says_so():
     class Idle(EventModel):
         Kind = Short

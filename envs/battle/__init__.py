@@ -1,0 +1,1 @@
+"""The Battle world: two armies on a grid; see `README.md`."""

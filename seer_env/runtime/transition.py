@@ -146,19 +146,19 @@ def compare(walls, kind, elapsed, total):
     if kind in (EXECUTE, ACT, OBSERVE):
         k = likeness(kind, total)
         known = walls[k] if walls[k] != 0.0 else elapsed / total
-        walls[k] = moving_average(known, elapsed, total)
+        walls[k] = moving_average(known, elapsed, total, most=2.0)
 
 
 @kernel
-def moving_average(average, elapsed, items):
+def moving_average(average, elapsed, items, most=8.0):
     """Of an item's cost in nanoseconds of one worker's time.
 
-    A measurement counts as at most eightfold the average: one that a preempted core has spoilt must
-    not have small phases shared for many steps.
+    A measurement counts as at most `most` times the average: one that a preempted core has spoilt must
+    not decide how the next steps are done. Where two averages are compared that takes a low bound.
     """
     if items == 0:
         return average
-    return 0.75 * average + 0.25 * min(max(1.0, elapsed / items), 8.0 * average)
+    return 0.75 * average + 0.25 * min(max(1.0, elapsed / items), most * average)
 
 
 @kernel
@@ -180,7 +180,9 @@ def learn_from_shared(control):
     events, measured = totals(control)
     elapsed = measured - control.measured_before
     if kind == EXECUTE:
-        control.event_cost = moving_average(control.event_cost, elapsed, events - control.events_before)
+        control.event_cost = moving_average(
+            control.event_cost, elapsed, events - control.events_before, CREDIBLE
+        )
     else:
         learn(control, kind, elapsed, total)
 

@@ -180,9 +180,7 @@ def learn_from_shared(control):
     events, measured = totals(control)
     elapsed = measured - control.measured_before
     if kind == EXECUTE:
-        control.event_cost = moving_average(
-            control.event_cost, elapsed, events - control.events_before, CREDIBLE
-        )
+        control.event_cost = moving_average(control.event_cost, elapsed, events - control.events_before)
     else:
         learn(control, kind, elapsed, total)
 

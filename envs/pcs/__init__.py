@@ -1,0 +1,1 @@
+"""PCS: a wireless network in which every agent is a base station."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import uuid
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import cache
@@ -252,8 +253,10 @@ def _warn_uncached(model: str, reason: str) -> None:
 def _compile(model: EventModel, spec: sim_type.SimSpec, stamp: str | None) -> CompiledModel:
     for name in model.tables:
         sim_type.declare_table(name)
+    label = stamp or uuid.uuid4().hex
+    spec = replace(spec, label=label)
     scope = _scope(spec)
-    copies = UserFunctions()
+    copies = UserFunctions(label)
     functions: list[CFunc] = []
 
     def build(source: str, name: str, users: str, **extra) -> int:
@@ -318,6 +321,7 @@ def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:
         "FIRST_SEQ": 1 << MICRO_SHIFT,
         "WORDS": spec.event["payload"].shape[0],
         "sim_at": sim_type.sim_constructor(spec),
+        "LABEL": spec.label,
         "ENTITY": spec.entity,
         "EVENT": spec.event,
         "INFO": spec.info,
@@ -329,6 +333,7 @@ def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:
 
 def _build(source: str, name: str, scope: dict[str, Any], stamp: str | None, users: str) -> CFunc:
     exec(compile(source, f"<seer_env {name}>", "exec"), scope)
+    scope[name].__qualname__ = f"{name}_{scope['LABEL']}"  # as in `UserFunctions`
     try:
         return c_function(scope[name], SHIM, stamp)
     except (NumbaError, KeyError, AssertionError, NotImplementedError, IndexError) as error:

@@ -48,6 +48,7 @@ class SimSpec:
     action_size: int
     observation_size: int
     outputs: bool = field(default=False)
+    label: str = ""  # of the model's machine code, see `user_code.UserFunctions`
 
     @property
     def event(self) -> np.dtype:

@@ -51,9 +51,16 @@ def _refuse_foreign_randomness(function) -> None:
 
 
 class UserFunctions:
-    """Compiled copies of user functions, with the plain functions they call compiled as well."""
+    """Compiled copies of user functions, with the plain functions they call compiled as well.
 
-    def __init__(self):
+    Args:
+        label: ends the copies' names in machine code; unique to a model. numba names code by the function
+            and a number for each record type, both counted per process: of two models that other
+            processes have cached, functions would share a name, and the linker would take one for the other.
+    """
+
+    def __init__(self, label: str):
+        self._label = label
         self._done: dict[int, Any] = {}
 
     def compiled(self, function, inline: bool = False):
@@ -65,6 +72,7 @@ class UserFunctions:
         clone = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
         clone.__kwdefaults__ = function.__kwdefaults__
         scope["__name__"] = clone.__module__ = __name__
+        clone.__qualname__ = f"{function.__qualname__}_{self._label}"
         options = {**OPTIONS, "forceinline": inline, "boundscheck": True}
         self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **options)(clone)
         for cell, original in zip(cells, function.__closure__ or ()):

@@ -10,11 +10,10 @@ from seer_env.envs.pcs.model import Pcs
 from seer_env.runtime.engine import make_engine
 
 CELLS, STEPS = 36, 6
-DENSE = {"channels": 8, "interarrival": 6.0, "recheck": 15.0, "complexity": 3}
-RING = (
-    np.arange(CELLS + 1) * 2,
-    np.array([[(i - 1) % CELLS, (i + 1) % CELLS] for i in range(CELLS)]).ravel(),
-)
+DENSE = {"channels": 10, "interarrival": 5.0, "recheck": 15.0, "complexity": 3}
+# On a ring everybody neighbours the next two on either side.
+NEAR = (np.arange(CELLS)[:, None] + (-2, -1, 1, 2)) % CELLS
+RING = (np.arange(CELLS + 1) * 4, NEAR.ravel())
 VARIANTS = {
     "hexagonal": {},
     "square": {"topology": "square"},

@@ -1,7 +1,7 @@
 """The driver of copies: one call of the pool that steps many worlds.
 
 Each copy is a world with a control record and `sync` words of its own, and its step follows
-PROTOCOL.md, whose section 9 is about the driver. Workers take copies that nobody has taken yet; a
+PROTOCOL.md, whose section 10 is about the driver. Workers take copies that nobody has taken yet; a
 worker that finds none left helps with those that still run. As long as every worker has another copy
 to go on with, a copy is its worker's alone, which is cheapest; only the last ones are open to helpers.
 """

@@ -41,8 +41,8 @@ class CopiesEngine(OneCaller, ABC):
         """Run one step window of every copy that has a live agent; the others stay where they are.
 
         Args:
-            actions: float64 `[B, M, A]`, rows of agents not live are ignored; kept, not copied.
-            live: bool `[B, M]`; kept too.
+            actions: float64 `[B, M, A]`, rows of agents not live are ignored.
+            live: bool `[B, M]`. Both are the engine's from here on, which may replay this step later.
 
         Raises:
             ContractBreach: a handler broke the contract; no copy has changed.

@@ -30,6 +30,11 @@ def test_the_array_step_has_a_row_per_agent(scope):
     assert scope["terminated"].shape == scope["live"].shape == (400,)
 
 
+def test_copies_end_and_are_reset_one_by_one(scope):
+    assert scope["copies"].steps.tolist() == [20] * 8
+    assert scope["step"].observations.shape[:2] == (8, 500)
+
+
 def test_the_rumour_travels_one_hop_in_half_a_time_unit_at_the_earliest(scope):
     env = scope["env"]
     env.reset_arrays(seed=1)

@@ -12,7 +12,7 @@ from gymnasium import logger, spaces
 from pettingzoo import ParallelEnv
 
 from seer_env.episode import EnvStepStats, Episode, Policy, StepArrays
-from seer_env.global_state import PooledState
+from seer_env.global_state import GLOBAL_STATES
 from seer_env.html import env_html
 from seer_env.infos import InfoDicts
 from seer_env.model import EventModel
@@ -27,8 +27,7 @@ class SeerParallelEnv(Episode, ParallelEnv):
     """One world with many agents.
 
     A step is atomic: if it raises, for whatever reason, the env is at the boundary before it. A
-    finite continuous action outside its box is clipped to it. `state()` is a pooled view of the
-    observations (`global_state.PooledState`); a subclass may define another with its `state_space`.
+    finite continuous action outside its box is clipped to it.
 
     Args:
         model: the world.
@@ -40,6 +39,8 @@ class SeerParallelEnv(Episode, ParallelEnv):
         check: run every step under a second scheduler too, and raise `NondeterminismError` if they
             differ. Slow: for tests.
         event_capacity: most events that one step may emit, a guard against emission without end.
+        global_state: what `state()` gives a centralised critic: `"pooled"` (mean, smallest, largest of the
+            observations: its size does not grow with the agents) or `"full"` (all observations).
 
     Raises:
         ModelError: the model's declaration cannot work, or it has no agent.
@@ -69,14 +70,17 @@ class SeerParallelEnv(Episode, ParallelEnv):
         strict_actions: bool = False,
         check: bool = False,
         event_capacity: int | None = None,
+        global_state: str = "pooled",
     ):
         super().__init__(model, scheduler, threads, max_cycles, strict_actions, check, event_capacity)
         self.metadata = self._metadata()  # type: ignore[misc]  # name and modes are the model's
         self.render_mode = self._checked_render_mode(render_mode)
         self._observation_space = space_like(model.observation_space)
         self._action_spaces: dict[str, spaces.Space] = {}
-        self._pooled = PooledState(model.observation_space)
-        self.state_space: spaces.Space = self._pooled.space
+        if global_state not in GLOBAL_STATES:
+            raise ValueError(f"global_state must be one of {list(GLOBAL_STATES)}, got {global_state!r}")
+        self._global_state = GLOBAL_STATES[global_state](model.observation_space, model.n_agents)
+        self.state_space: spaces.Space = self._global_state.space
         self._infos = InfoDicts(model.info)
         self._viewer: Viewer | None = None
 
@@ -150,14 +154,16 @@ class SeerParallelEnv(Episode, ParallelEnv):
         return space
 
     def state(self) -> np.ndarray:
-        """The global state, float32 `[3 * D + 1]`, inside `state_space`.
+        """The global state for a centralised critic, float32, inside `state_space`.
 
-        Mean, smallest and largest over the observations that the boundary shows (those of the agents
-        that were live before the step that led to it), then the fraction of agents live now. So an
-        episode's last state is that of its last boundary, as a critic needs at a truncation.
+        Pooled, `[3 * D + 1]`: mean, smallest and largest over the observations that the boundary shows
+        (those of the agents that were live before the step that led to it), then the fraction of agents
+        live now. Full, `[M * D]`: those observations in row order. So an episode's last state is that of
+        its last boundary, as a critic needs at a truncation. `entities` is the world's own full state.
         """
-        shown = self._engine.outputs.observations[self._shown.rows if self._shown.live_names else slice(0)]
-        return self._pooled(shown, len(self._roster.live_names) / len(self.possible_agents))
+        rows = self._shown.rows if self._shown.live_names else slice(0)
+        live_fraction = len(self._roster.live_names) / len(self.possible_agents)
+        return self._global_state(self._engine.outputs.observations, rows, live_fraction)
 
     def render(self, *unused: Any, **unused_too: Any) -> np.ndarray | None:
         """A picture of the boundary: uint8 `[H, W, 3]`, or None in `human` mode, which shows it.

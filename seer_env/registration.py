@@ -71,6 +71,7 @@ def make(
     strict_actions: bool = False,
     check: bool = False,
     event_capacity: int | None = None,
+    global_state: str = "pooled",
     **arguments: Any,
 ) -> SeerParallelEnv | Copies:
     """An env of a registered world, or of a model of your own; or many copies of it in one engine.
@@ -82,7 +83,7 @@ def make(
         copies: how many worlds to step together, as `seer_env.copies.Copies`; None for an env.
         max_cycles: steps of an episode; the model's attribute `max_cycles` if None, and without one
             episodes are not cut off.
-        threads, scheduler, render_mode, strict_actions, check, event_capacity: see
+        threads, scheduler, render_mode, strict_actions, check, event_capacity, global_state: see
             `SeerParallelEnv`.
         arguments: the world's own.
 
@@ -101,14 +102,15 @@ def make(
         "event_capacity": event_capacity,
     }
     if copies is not None:
-        if check or render_mode is not None:
-            raise ValueError("check and render_mode are for one world: make it without copies")
+        if check or render_mode is not None or global_state != "pooled":
+            raise ValueError("check, render_mode and global_state are for one world: make it without copies")
         from seer_env.copies import Copies
 
         return Copies(model, copies, **common)
     from seer_env.env import SeerParallelEnv
 
-    return SeerParallelEnv(model, render_mode=render_mode, check=check, **common)
+    shown: dict[str, Any] = {"render_mode": render_mode, "check": check, "global_state": global_state}
+    return SeerParallelEnv(model, **shown, **common)
 
 
 def make_aec(world: str | EventModel, **arguments: Any) -> AECEnv:

@@ -397,39 +397,6 @@ def test_a_space_of_an_unknown_agent_is_an_error():
         make_env().action_space("nobody")
 
 
-# -- the global state ----------------------------------------------------------------------------------
-
-
-def test_state_pools_mean_least_and_greatest_of_the_observations_and_the_live_fraction():
-    env = make_env()
-    block = np.array(list(env.reset(seed=0)[0].values()))
-    expected = np.concatenate([block.mean(0), block.min(0), block.max(0), [1.0]])
-    assert env.state() == pytest.approx(expected, abs=1e-6)
-
-
-def test_state_is_in_its_space_at_every_boundary_also_without_live_agents(world):
-    env = make_env(world(), max_cycles=9)
-    assert env.state_space.contains(env.state())
-    env.reset(seed=0)
-    while env.agents:
-        env.step(sampled(env))
-        assert env.state_space.contains(env.state())
-    assert env.state()[-1] == 0.0
-    assert np.any(env.state() != 0.0)
-
-
-def test_state_space_is_infinite_where_the_observation_is():
-    class Open(Ring):
-        observation_space = spaces.Box(
-            np.array([-np.inf, -1, -np.inf, 2], "f4"), np.array([np.inf, np.inf, 1, 3], "f4")
-        )
-
-    env = make_env(Open())
-    assert env.state_space.low.tolist() == [-np.inf, -1, -np.inf, 2] * 3 + [0]
-    assert env.state_space.high.tolist() == [np.inf, np.inf, 1, 3] * 3 + [1]
-    assert env.state_space.contains(env.state())
-
-
 # -- arrays ------------------------------------------------------------------------------------------
 
 

@@ -21,15 +21,20 @@ from seer_env.commands.warmup import Warmup
 from seer_env.errors import SeerError
 
 #: Benchmarks: modules with `main(args) -> int`, `args` being a dataclass of options.
-BENCHES = {"phold": "seer_env.bench.phold", "flock": "seer_env.bench.flock"}
+BENCHES = {
+    "phold": "seer_env.bench.phold",
+    "flock": "seer_env.bench.flock",
+    "worlds": "seer_env.bench.worlds",
+}
 
 
 @dataclass
 class Bench:
     """Measure against a yardstick; `seer-env bench NAME --help` explains each one's options."""
 
-    name: tyro.conf.Positional[Literal["phold", "flock"]]
-    """phold: events beside a sequential heap of events. flock: agents beside a plain loop."""
+    name: tyro.conf.Positional[Literal["phold", "flock", "worlds"]]
+    """phold: events beside a sequential heap of events. flock: agents beside a plain loop. worlds: every
+    world at its sizes, battle beside MAgent2, copies beside separate envs."""
 
     def main(self) -> int:
         """Run the benchmark with its default options."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Iterable
 from time import perf_counter
 
@@ -11,11 +12,12 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 
 from seer_env.actions import ActionError, ActionReader
+from seer_env.checkpoint import Snapshot, load_snapshot, save_snapshot
 from seer_env.episode import EnvStepStats, StepArrays
 from seer_env.errors import ModelError, SeerError
 from seer_env.model import EventModel
 from seer_env.runtime.engine import Outputs
-from seer_env.runtime.schedulers.copies import make_copies_engine
+from seer_env.runtime.schedulers.copies import make_copies_engine, row_of
 from seer_env.threads import choose
 
 __all__ = ["Copies"]
@@ -63,7 +65,7 @@ class Copies:
         self._generators: list[np.random.Generator | None] = [None] * self._copies
         self._started = np.zeros(self._copies, bool)
         self._live: np.ndarray = np.zeros((self._copies, model.n_agents), bool)
-        self._truncated = self._live
+        self._shown = self._truncated = self._live
         self._actions_s = 0.0
         self._closed = False
 
@@ -131,8 +133,7 @@ class Copies:
         before = self._live
         self._actions_s = perf_counter() - start
         self._change(lambda: self._engine.step(block, before), lambda: self._retire(before))
-        shown = self._engine.outputs[:3]
-        still = ~np.logical_or.reduce(before, axis=1)
+        shown, still = self._engine.outputs[:3], ~np.logical_or.reduce(before, axis=1)
         if still.any():  # the engine goes on showing their last boundaries, a step shows zeros
             shown = tuple(array.copy() for array in shown)
             for array in shown:
@@ -169,6 +170,40 @@ class Copies:
         """Steps of each copy since its reset, int64 `[B]`."""
         self._require_open()
         return self._engine.steps.copy()
+
+    def save(self, copy: int, path: str | os.PathLike) -> None:
+        """Write the current boundary of one copy to a file, which an env of the same model loads too.
+
+        Raises:
+            IndexError: there is no such copy.
+            ResetNeeded: it has not been reset.
+        """
+        copy = self._index(copy)
+        generator = self._generators[copy]
+        if generator is None:
+            raise ResetNeeded(f"copy {copy} has not been reset: call reset_copy({copy}) first")
+        outputs, live, shown = row_of(self._engine.outputs, copy), self._live[copy], self._shown[copy]
+        state = dict(generator.bit_generator.state)
+        snapshot = Snapshot(self._engine.capture(copy), outputs, live, shown, state)
+        save_snapshot(path, self.model, snapshot)
+
+    def load(self, copy: int, path: str | os.PathLike) -> np.ndarray:
+        """Let one copy go on from a saved boundary, a copy's or an env's; returns what it showed, `[M, D]`.
+
+        Raises:
+            BoundaryFileError: the file is truncated, altered, foreign or of another model; nothing has
+                changed.
+            IndexError: there is no such copy.
+        """
+        copy = self._index(copy)
+        snapshot, generators = load_snapshot(path, self.model), list(self._generators)
+        generators[copy] = generator = np.random.Generator(np.random.PCG64(0))
+        generator.bit_generator.state = snapshot.np_random
+        self._change(
+            lambda: self._engine.restore(copy, snapshot.boundary, snapshot.outputs),
+            lambda: self._place([copy], snapshot.live, snapshot.shown, generators),
+        )
+        return snapshot.outputs.observations
 
     def digest(self, copy: int) -> str:
         """Hex digest of one copy: that of an env of its own at the same boundary."""
@@ -215,13 +250,23 @@ class Copies:
             drawn[copy] = int(generator.integers(1 << 63))
 
         def follow() -> None:
-            rows = list(drawn)
-            live, started = self._live.copy(), self._started.copy()
-            live[rows], started[rows] = True, True
-            self._live, self._started, self._generators = live, started, generators
+            self._place(list(drawn), True, True, generators)
 
         self._change(lambda: self._engine.reset(drawn), follow)
         return self._engine.outputs
+
+    def _place(
+        self,
+        copies: list[int],
+        live: bool | np.ndarray,
+        shown: bool | np.ndarray,
+        generators: list[np.random.Generator | None],
+    ) -> None:
+        """Let some copies stand at new boundaries, at which these agents are live and shown."""
+        all_live, all_shown, started = self._live.copy(), self._shown.copy(), self._started.copy()
+        all_live[copies], all_shown[copies], started[copies] = live, shown, True
+        self._live, self._shown, self._started = all_live, all_shown, started
+        self._generators = generators
 
     def _change(self, change: Callable[[], object], follow: Callable[[], None]) -> None:
         """Change the engine; the agents follow it, also where an interrupt strikes in between."""
@@ -242,6 +287,8 @@ class Copies:
             truncated[self._engine.steps >= self._max_cycles] = True
             truncated &= before
             ended = ended | truncated
+        moved = np.logical_or.reduce(before, axis=1)
+        self._shown = before if moved.all() else np.where(moved[:, None], before, self._shown)
         self._live = before & ~ended if np.count_nonzero(ended) else before
         self._truncated = truncated
 

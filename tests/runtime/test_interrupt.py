@@ -204,17 +204,17 @@ def episode(step: str, point: int):
 @pytest.mark.usefixtures("one_checkpoint")
 @pytest.mark.parametrize(("scheduler", "threads"), SCHEDULERS)
 def test_roll_back_replays_the_actions_that_were_given(scheduler, threads):
-    engine = make_engine(Ring(6, 2), scheduler, threads)
-    engine.reset(5)
-    rng, actions, live = np.random.default_rng(0), np.zeros((6, 2)), np.ones(6, bool)
+    env = SeerParallelEnv(Ring(6, 2), scheduler=scheduler, threads=threads)
+    env.reset(seed=5)
+    rng, actions = np.random.default_rng(0), np.zeros((6, 2))
     for _ in range(3):
         actions[:] = rng.uniform(-1.0, 1.0, (6, 2))  # one buffer for all steps
-        engine.step(actions, live)
-    before = engine.digest()
+        env.step_arrays(actions)
+    before = env.digest()
     actions[:] = 1.0
-    with interrupted_at_the_end(engine), pytest.raises(KeyboardInterrupt):
-        engine.step(actions, live)
-    assert engine.digest() == before
+    with interrupted_at_the_end(env._engine), pytest.raises(KeyboardInterrupt):
+        env.step_arrays(actions)
+    assert env.digest() == before
 
 
 @pytest.mark.usefixtures("one_checkpoint")

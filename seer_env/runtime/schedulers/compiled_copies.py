@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.driver import (
     CONTROL_BYTES,
     CONTROLS,
@@ -25,7 +26,7 @@ from seer_env.runtime.engine import Committed, Outputs, StepStats, initial_bound
 from seer_env.runtime.entry import engine, pool_available, run_loop
 from seer_env.runtime.layout import ALIGNMENT, CONTROL, aligned_zeros
 from seer_env.runtime.memory import Checkpoint, Memory
-from seer_env.runtime.schedulers.compiled import _STATUS, CHECKPOINT_SHARE, CompiledEngine
+from seer_env.runtime.schedulers.compiled import _COUNTS, _STATUS, CHECKPOINT_SHARE, CompiledEngine
 from seer_env.runtime.schedulers.copies import CopiesEngine, naming, row_of
 from seer_env.runtime.shims import CompiledModel, compile_model
 from seer_env.runtime.transition import BREACHED
@@ -145,13 +146,16 @@ class CompiledCopies(CopiesEngine):
 
     def _run_again(self, actions: np.ndarray, live: np.ndarray, outputs: Outputs) -> None:
         """Run the copies whose step failed as worlds of their own: it raises unless they lacked slots."""
-        status = self._controls.view(np.int64)[:, _STATUS]
-        for copy in np.flatnonzero(status == BREACHED).tolist():
+        words = self._controls.view(np.int64)
+        for copy in np.flatnonzero(words[:, _STATUS] == BREACHED).tolist():
+            counts = words[copy, _COUNTS]
+            counted = counts.copy()
             with naming(copy):
                 world = self._go_back(copy)
                 world._torn = True
                 world._run(actions[copy], live[copy], row_of(outputs, copy))
                 world._torn = False
+            self._words[ROUNDS : EVENTS + 1] += (counts - counted)[: EVENTS + 1 - ROUNDS]
 
     @property
     def stats(self) -> StepStats:
@@ -161,19 +165,44 @@ class CompiledCopies(CopiesEngine):
     # -- resets ------------------------------------------------------------------------------------
 
     def _reset(self, seeds: Mapping[int, int]) -> Outputs:
+        everyone = np.ones(self.model.n_agents, bool)
+
+        def begin(copy: int, row: Outputs) -> int:
+            world = self._worlds[copy]
+            world._load(initial_boundary(self.model, seeds[copy]))
+            world._show_first(everyone, row)
+            return 0
+
+        return self._replace(seeds, begin)
+
+    def _restore(self, copy: int, boundary: Boundary, outputs: Outputs) -> Outputs:
+        def go_on(copy: int, row: Outputs) -> int:
+            self._worlds[copy]._load(boundary.copy())
+            for array, shown in zip(row, outputs):
+                if array is not None:
+                    array[...] = shown
+            return boundary.steps
+
+        return self._replace([copy], go_on)
+
+    def _replace(self, copies: Collection[int], load: Callable[[int, Outputs], int]) -> Outputs:
+        """Replace the boundaries of some copies, or of none if that raises.
+
+        Args:
+            copies: their indices.
+            load: called with a copy and its row of outputs to be filled; returns the boundary's steps.
+        """
         self._recover()
-        before, everyone = self._committed, np.ones(self.model.n_agents, bool)
+        before = self._committed
         outputs = Outputs(*(None if array is None else array.copy() for array in before.outputs))  # type: ignore[arg-type]  # info may be None
         steps, saved = before.steps.copy(), list(before.saved)
         try:
-            self._torn = list(seeds)
-            for copy, seed in seeds.items():
-                world = self._worlds[copy]
+            self._torn = copies
+            for copy in copies:
                 with naming(copy):
-                    world._load(initial_boundary(self.model, seed))
-                    world._show_first(everyone, row_of(outputs, copy))
-                steps[copy] = 0
-                saved[copy] = Saved(before.number, Checkpoint(world._memory, 0, None))
+                    steps[copy] = load(copy, row_of(outputs, copy))
+                checkpoint = Checkpoint(self._worlds[copy]._memory, int(steps[copy]), None)
+                saved[copy] = Saved(before.number, checkpoint)
             self._committed = Boundaries(before.number, steps, outputs, tuple(saved))
             self._torn = ()
         except BaseException:

@@ -65,6 +65,14 @@ class CopiesEngine(OneCaller, ABC):
         finally:  # as in `step`
             self._user = user
 
+    def restore(self, copy: int, boundary: Boundary, outputs: Outputs) -> Outputs:
+        """Let one world go on from `boundary` and the outputs that it showed, both of which are copied."""
+        user = self._claim()
+        try:
+            return self._restore(copy, boundary, outputs)
+        finally:  # as in `step`
+            self._user = user
+
     @exclusive
     def capture(self, copy: int) -> Boundary:
         """An independent copy of the current boundary of one world."""
@@ -92,6 +100,10 @@ class CopiesEngine(OneCaller, ABC):
     @abstractmethod
     def _reset(self, seeds: Mapping[int, int]) -> Outputs:
         """`reset`."""
+
+    @abstractmethod
+    def _restore(self, copy: int, boundary: Boundary, outputs: Outputs) -> Outputs:
+        """`restore`."""
 
     @abstractmethod
     def _world(self, copy: int) -> Engine:

@@ -50,6 +50,11 @@ class PythonCopies(CopiesEngine):
     def _reset(self, seeds: Mapping[int, int]) -> Outputs:
         return self._together(lambda copy: self._worlds[copy].reset(seeds[copy]), seeds, lambda: self.stats)
 
+    def _restore(self, copy: int, boundary: Boundary, outputs: Outputs) -> Outputs:
+        return self._together(
+            lambda copy: self._worlds[copy].restore(boundary, outputs), [copy], lambda: self.stats
+        )
+
     def _together(
         self, change: Callable[[int], object], copies: Iterable[int], count: Callable[[], StepStats]
     ) -> Outputs:

@@ -108,7 +108,7 @@ class Pair:
         self._copies = make(case.world, copies=case.copies, **how)
         self._envs = [make(case.world, **how) for _ in range(case.copies)]
         shape = (EPISODE, case.copies, case.agents, self._copies.model.action_size)
-        # Inside the space of every reference world.
+        # Legal in the worlds of `CASES`.
         self._actions = np.random.default_rng(seed).uniform(-1.0, 1.0, shape).astype(np.float32)
 
     def reset_envs(self) -> None:

@@ -35,8 +35,8 @@ Handlers and outputs are plain functions. They are compiled by numba, and run un
 
 What a handler may touch (the event-locality contract): its own entity's row `me`, the event, and
 through `sim`: `emit`, `now`, `me` (its index), `n_entities`, `n_agents`, `params`, `tables`,
-`random`, `normal`, `exponential`, `integers`, and the world at the last boundary through `view`,
-`offset`, `nearest`, `within` (see `runtime/sim_type.py` for each).
+`random`, `normal`, `exponential`, `integers`, `scratch`, and the world at the last boundary through
+`view`, `offset`, `nearest`, `within` (see `runtime/sim_type.py` for each).
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ class Battle(EventModel):
         n_agents: agents of both armies together, an even number.
         map_size: cells along an edge of the map, walls included, at least 12; None for the smallest map
             that holds the armies (45 for 162 agents, as in MAgent2).
+        infos: tell hits, kills and the action mask; False leaves infos empty, as MAgent2's are.
         **rules: any of `RULES`: `max_hp`, `damage`, `recovery` and the rewards.
 
     Raises:
@@ -67,7 +68,9 @@ class Battle(EventModel):
     observation_space = spaces.Box(0.0, 1.0, (SIDE * SIDE * CHANNELS,), np.float32)
     max_cycles = 1000
 
-    def __init__(self, n_agents: int = 162, *, map_size: int | None = None, **rules: float):
+    def __init__(
+        self, n_agents: int = 162, *, map_size: int | None = None, infos: bool = True, **rules: float
+    ):
         n_agents = _whole("n_agents", n_agents)
         if n_agents < 2 or n_agents % 2:
             raise ModelError(f"n_agents must be even and at least 2, for two equal armies, got {n_agents}")
@@ -78,6 +81,8 @@ class Battle(EventModel):
                 f"map_size must be at least {smallest_map(half)} for {n_agents} agents, got {size}"
             )
         _check_rules(rules)
+        if not infos:
+            self.info, self.observe = None, _observe_only  # type: ignore[method-assign]
         self.field = Field(size, n_agents)
         self.policies = POLICIES
         params = RULES | {name: float(value) for name, value in rules.items()}
@@ -152,6 +157,10 @@ class Battle(EventModel):
         return me.shown < 0.0 or red == 0.0 or blue == 0.0
 
 
+def _observe_only(me, obs, info, sim):
+    observe_surroundings(me, obs, sim)
+
+
 def _whole(name: str, value: int) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ModelError(f"{name} must be a whole number, got {value!r}")
@@ -161,7 +170,9 @@ def _whole(name: str, value: int) -> int:
 def _check_rules(rules: dict[str, float]) -> None:
     unknown = sorted(set(rules) - set(RULES))
     if unknown:
-        raise ModelError(f"unknown parameters {unknown}; choose from {['n_agents', 'map_size', *RULES]}")
+        raise ModelError(
+            f"unknown parameters {unknown}; choose from {['n_agents', 'map_size', 'infos', *RULES]}"
+        )
     for name, value in rules.items():
         if (
             isinstance(value, bool)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from seer_env.envs.battle.constants import AIMS, SIGHT
 from seer_env.envs.battle.handling import in_blue
 
@@ -17,7 +15,7 @@ def observe_surroundings(me, obs, sim):
     """
     sight, place, cell = sim.tables.sight, sim.tables.place, me.cell
     blue, scale = in_blue(sim.me, sim.params), 1.0 / sim.params.max_hp
-    found = np.empty(CELLS, np.int64)
+    found = sim.scratch
     count = 0
     for q in range(CELLS):
         found[count] = q
@@ -34,5 +32,6 @@ def observe_surroundings(me, obs, sim):
 
 def mark_legal(me, info, sim):
     """Mark the actions that are aimed at a cell inside the walls."""
+    mask, legal = info.action_mask, sim.tables.legal[me.cell - sim.params.first_cell]
     for action in range(ACTIONS):
-        info.action_mask[action] = sim.tables.legal[me.cell - sim.params.first_cell, action]
+        mask[action] = legal[action]

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, overload_method
+from numba.extending import intrinsic, overload_attribute, overload_method
 
 from seer_env.runtime.atomics import array_at
 from seer_env.runtime.grid import Cells, clamped_cell, nearest_image
@@ -159,6 +159,11 @@ def _nearest(sim, k, radius):
         return query(cells_at(control), starts, order, x, y, z, j, np.float64(radius), near_q, near_c)
 
     return nearest
+
+
+@overload_attribute(SimType, "scratch")
+def _scratch(sim):
+    return lambda sim: array_at(near_of(address_of(sim)), np.int64)
 
 
 @overload_method(SimType, "within")

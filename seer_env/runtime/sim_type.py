@@ -11,6 +11,7 @@
 | `sim.offset(j)` | displacement to j at that boundary, a tuple, by the shortest way round a torus |
 | `sim.nearest(k, radius)` | `(count, ids)`: others within the radius, ids of the k nearest or -1 |
 | `sim.within(radius)` | ids of the others within the radius, int64, valid until the next query |
+| `sim.scratch` | 128 int64 to use within the call, undefined at its start and behind `nearest` |
 
 `runtime/schedulers/python_sim.py` has the same words in plain Python.
 """

@@ -64,6 +64,10 @@ class BoundarySim:
             raise IndexError(f"sim.{word}({j}): entities are 0..{self.n_entities - 1}")
         return int(j)
 
+    @property
+    def scratch(self) -> np.ndarray:
+        return np.empty(2 * NEAR_BUFFER, np.int64)
+
     def offset(self, j: int) -> tuple[float, ...]:
         index, cells = self._engine._view.index, cells_of(self._engine.model.grid)
         mine, other = index.rank[self.me], index.rank[self._existing("offset", j)]

@@ -83,8 +83,8 @@ def pool_runs() -> list[int]:
     runs: list[int] = []
     run_pool = compiled.run_pool
 
-    def counted(threads, control):
-        ran = run_pool(threads, control)
+    def counted(threads, *arguments):
+        ran = run_pool(threads, *arguments)
         runs.extend([threads] * ran)
         return ran
 

@@ -139,12 +139,13 @@ def pool_available() -> bool:
     return True
 
 
-def run_pool(threads: int, control: int) -> bool:
+def run_pool(threads: int, control: int, worker: int = 0) -> bool:
     """Run the workers on numba's threads; False if the layer cannot run them now.
 
-    The layer may deliver fewer threads than asked for: the engine needs only one.
+    The layer may deliver fewer threads than asked for: the engine needs only one. `worker` is the address
+    of another scheduler's C function.
     """
-    return run_loop(pool(), engine()[0], threads, control)
+    return run_loop(pool(), worker or engine()[0], threads, control)
 
 
 def run_loop(loop, worker: int, threads: int, shared: int) -> bool:

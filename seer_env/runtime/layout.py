@@ -119,6 +119,8 @@ WORKER = np.dtype(
         ),
         ("lookahead", "f8"),
         ("direct", "i8"),  # 1: no other worker runs, emissions go straight into the target's heap
+        ("collect", "i8"),  # 1: emissions are linked from `collected`, and the scheduler hands them on
+        ("collected", "i8"),  # slot of the newest collected emission, linked by `sibling`, or -1
         ("notify", "i8"),  # 1: the executor does not recompute its entity's next time afterwards
         ("now", "f8"),
         ("micro", "i8"),
@@ -145,7 +147,7 @@ WORKER = np.dtype(
         ("sent", "i8"),  # emissions put into the outbox since it was last emptied
         ("far", "i8"),  # as in CONTROL, and the phase has enough items to ask ahead
         ("measured", "f8"),  # as busy, each claim counted as at most a few times what was expected of it
-        ("unused", "i8", (5,)),
+        ("unused", "i8", (3,)),
         ("free", "i4", (FREE_SLOTS,)),
         ("outbox_target", "i4", (OUTBOX,)),
         ("outbox_slot", "i4", (OUTBOX,)),
@@ -207,6 +209,8 @@ CONTROL = np.dtype(
         ("clearly_ns", "f8"),
         ("cells_i", "i8", (3,)),
         ("cells_f", "f8", (9,)),
+        ("own", "i8"),  # address of what a scheduler keeps that does not use the LEQs, or 0
+        ("queued_for", "i8"),  # workers whose queues there hold the pending events; 0: to be built
     ],
     align=True,
 )

@@ -44,6 +44,18 @@ LOOKAHEAD, TIMESTAMP, TARGET, BAD_KIND, CAPACITY, CASCADE, EMISSIONS, SLOTS, EXC
 kernel = njit(nogil=True, error_model="numpy")
 #: For the few lines that every event runs through: a call would cost more than they do.
 inlined = njit(nogil=True, error_model="numpy", forceinline=True)
+
+
+def kernel_for(scheduler):
+    """`kernel` for a function made once per scheduler: their machine code shares no name."""
+
+    def decorate(function):
+        function.__qualname__ = f"{function.__name__}_{scheduler}"
+        return kernel(function)
+
+    return decorate
+
+
 LINE_WORDS = LEQ.itemsize // 8  # the inbox is word 0 of an entity's line
 SLOT_WORDS = HEADER.itemsize // 4
 CHILD_WORD = 6  # of a record's int32 words
@@ -297,8 +309,13 @@ def send_event(worker, target, slot):
     """Queue a written record: at once on oneself, through the outbox on another entity.
 
     An event to another entity never falls into the current window, so it may arrive late in it:
-    it waits in the outbox until its target's line has come from far memory.
+    it waits in the outbox until its target's line has come from far memory. Where the scheduler keeps
+    queues of its own, emissions are collected for it.
     """
+    if worker.collect:
+        array_at(worker.pool, HEADER)[slot].sibling = int32(worker.collected)
+        worker.collected = int64(slot)
+        return
     leq = array_at(worker.leq, LEQ)
     if target == worker.me:
         pool = array_at(worker.pool, HEADER)

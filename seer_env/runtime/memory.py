@@ -185,6 +185,7 @@ class Memory:
         self.leq["gamma"], self.leq["inbox"] = boundary.gamma, -1
         self._fill_pool(pending)
         self._fill_tree()
+        self.control["queued_for"] = 0
         self.dirty[:], self.touched[:] = 0, 0
         self.workers["n_free"] = self.workers["chunk_next"] = self.workers["chunk_end"] = 0
         self.sync[FREE_CHUNKS] = 0
@@ -270,3 +271,4 @@ class Checkpoint:
             memory.workers[name] = source
         memory.sync[[BUMP, FREE_CHUNKS]] = self._sync
         memory.dirty[:], memory.touched[:] = 0, 0
+        memory.control["queued_for"] = 0

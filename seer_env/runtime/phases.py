@@ -121,7 +121,14 @@ def perform(control, worker, worker_address, kind, first, last):
         call3(control.act, first, last, worker_address)
         worker.notify = 0
         empty_outbox(worker)
-    elif kind == COUNT_CELLS:
+    else:
+        perform_boundary(control, worker_address, kind, first, last)
+
+
+@kernel
+def perform_boundary(control, worker_address, kind, first, last):
+    """Do items of a phase behind the window: the same under every scheduler."""
+    if kind == COUNT_CELLS:
         call3(control.count_cells, first, last, worker_address)
     elif kind == PUBLISH:
         call3(control.publish, first, last, worker_address)

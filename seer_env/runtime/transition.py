@@ -12,32 +12,10 @@ from numba import carray, int64
 
 from seer_env.runtime.atomics import add, array_at, exchange, load, pointer, store
 from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, LIKENESSES, PHASE, SLEEPERS, TOTAL
-from seer_env.runtime.leq import CAPACITY, kernel
-from seer_env.runtime.phases import (
-    ACT,
-    COUNT_CELLS,
-    EXECUTE,
-    MOST_EVENTS,
-    NOTHING,
-    OBSERVE,
-    PUBLISH,
-    RESUME,
-    SETTLE,
-    STOP,
-    execute_alone,
-    perform,
-)
+from seer_env.runtime.leq import CAPACITY, kernel, kernel_for
+from seer_env.runtime.phases import ACT, COUNT_CELLS, EXECUTE, NOTHING, OBSERVE, PUBLISH, RESUME, STOP
 from seer_env.runtime.waiting import clock_ns, wake_all
-from seer_env.runtime.window import (
-    blocks_of,
-    open_window,
-    refresh_blocks,
-    refresh_supers,
-    sync_of,
-    touched_of,
-    unsettled_blocks,
-    workers_of,
-)
+from seer_env.runtime.window import sync_of, workers_of
 
 #: Stages: what the transition does next.
 (AT_ACTIONS, AT_SETTLE, AT_SETTLED, AT_WINDOW, AT_EXECUTED, AT_BOUNDARY, AT_COUNTED, AT_OUTPUTS, AT_END) = (
@@ -60,13 +38,10 @@ GRAIN_NS = 4_000.0
 #: A claim should not last longer than this: between two claims a worker looks at the clock, and
 #: Ctrl-C waits for it.
 PAUSE_NS = 20_000_000.0
-#: Rounds that one worker executes before it learns what an event costs, and the time after which it
-#: does so earlier.
-ROUNDS_PER_LOOK, LOOK_NS = 64, 500_000
 #: The most items of a claim, whatever they are expected to cost: the first heavy ones are a surprise.
 MOST_ITEMS = 256
-#: Rough costs, nanoseconds: of settling a block, and per entity of counting and of publishing.
-SETTLE_NS, COUNT_NS, PUBLISH_NS = 300.0, 4.0, 8.0
+#: Rough costs per entity of counting and of publishing, nanoseconds.
+COUNT_NS, PUBLISH_NS = 4.0, 8.0
 
 
 @kernel
@@ -86,27 +61,38 @@ def publish(control, kind, total, grain):
         wake_all(sync, PHASE)
 
 
+def offering(scheduler, perform):
+    """The `offer` of a scheduler, whose `perform` does items of a phase as `phases.perform` does."""
+
+    @kernel_for(scheduler)
+    def offer(control, worker, worker_address, kind, total, cost):
+        """Execute a phase at once if it is too small to share, else publish it; True if published."""
+        if total == 0:
+            return False
+        if not worth_sharing(control, kind, total, cost):
+            control.direct = 1
+            started = clock_ns()
+            perform(control, worker, worker_address, kind, int64(0), total)
+            elapsed = float(clock_ns() - started)
+            learn(control, kind, elapsed, total)
+            compare(control.wall_direct, kind, elapsed, total)
+            return False
+        grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
+        grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
+        share(control, kind, total, cost, grain)
+        return True
+
+    return offer
+
+
 @kernel
-def offer(control, worker, worker_address, kind, total, cost):
-    """Execute a phase at once if it is too small to share, else publish it; True if published."""
-    if total == 0:
-        return False
-    if not worth_sharing(control, kind, total, cost):
-        control.direct = 1
-        started = clock_ns()
-        perform(control, worker, worker_address, kind, int64(0), total)
-        elapsed = float(clock_ns() - started)
-        learn(control, kind, elapsed, total)
-        compare(control.wall_direct, kind, elapsed, total)
-        return False
+def share(control, kind, total, cost, grain):
+    """Publish a phase, and remember from where on to learn what it costs."""
     control.direct = 1 if control.threads == 1 else 0
-    grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
-    grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
     control.events_before, control.measured_before = totals(control)
     control.shared_kind, control.shared_total, control.shared_cost = kind, total, cost
     control.phase_started = clock_ns()
     publish(control, kind, total, grain)
-    return True
 
 
 @kernel
@@ -163,7 +149,7 @@ def moving_average(average, elapsed, items, most=8.0):
 
 @kernel
 def learn(control, kind, elapsed, items):
-    """Learn what an item of a phase costs; events are learned per round (`next_round`)."""
+    """Learn what an item of a phase costs; events are learned per round (`rounds.next_round`)."""
     if kind == ACT:
         control.action_cost = moving_average(control.action_cost, elapsed, items)
     elif kind == OBSERVE:
@@ -214,57 +200,6 @@ def stopped_by_breach(control):
 
 
 @kernel
-def next_round(control, worker, worker_address):
-    """Rounds too small to share, one after the other; True when a phase was published.
-
-    Returns False when the window is drained or a rule broken (`control.stage` tells), or it is time
-    to look at the clock.
-    """
-    started, events = clock_ns(), worker.events
-    looked = events
-    for _ in range(ROUNDS_PER_LOOK):
-        n = open_window(control)
-        if n == 0:
-            control.stage = AT_BOUNDARY
-            break
-        control.rounds += 1
-        if n == 1:
-            execute_alone(control, worker, worker_address)
-            if worker.events - looked >= MOST_EVENTS:
-                looked = worker.events
-                if clock_ns() - started > LOOK_NS:
-                    break
-        else:
-            control.stage = AT_EXECUTED
-            if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):
-                control.shared_rounds += 1 - control.direct
-                return True
-            control.stage = AT_WINDOW
-            refresh_blocks(control, control.n_blocks_ready)
-            if clock_ns() - started > LOOK_NS:
-                break
-        if worker.rule != 0:
-            control.stage = AT_EXECUTED
-            break
-    elapsed = float(clock_ns() - started)
-    control.event_cost = moving_average(control.event_cost, elapsed, worker.events - events)
-    return False
-
-
-@kernel
-def after_execute(control):
-    """Have the tree of minima follow an executed phase."""
-    if control.direct:
-        refresh_blocks(control, control.n_blocks_ready)
-        return AT_WINDOW
-    control.settling, control.executed_from = control.shared_total, control.phase_started
-    touched, blocks = touched_of(control), blocks_of(control)
-    for q in range(control.n_blocks_ready):
-        touched[blocks[q]] = 1
-    return AT_SETTLE
-
-
-@kernel
 def sum_histograms(control):
     """Turn per-part cell counts into first ranks: by cell, then part, then entity index."""
     starts = array_at(control.starts, np.int64)
@@ -304,20 +239,7 @@ def next_phase(control):
     if stage == AT_ACTIONS:
         control.stage = AT_SETTLE
         return ACT if control.act != 0 else NOTHING, control.n_agents, control.action_cost
-    if stage == AT_SETTLE:
-        control.n_blocks_ready = unsettled_blocks(control)
-        control.stage = AT_SETTLED
-        return SETTLE, control.n_blocks_ready, SETTLE_NS
-    if stage == AT_SETTLED:
-        refresh_supers(control, control.n_blocks_ready)
-        if control.settling != 0:
-            elapsed = float(clock_ns() - control.executed_from)
-            compare(control.wall_shared, EXECUTE, elapsed, control.settling)
-            control.settling = 0
-        control.stage = AT_WINDOW
-    elif stage == AT_EXECUTED:
-        control.stage = after_execute(control)
-    elif stage == AT_BOUNDARY:
+    if stage == AT_BOUNDARY:
         control.drained_at, control.clock = clock_ns(), control.end
         control.stage = AT_COUNTED
         if control.count_cells != 0:
@@ -334,24 +256,33 @@ def next_phase(control):
     return NOTHING, int64(0), 0.0
 
 
-@kernel
-def transition(control, worker, worker_address):
-    """Go through the stages until a phase is published."""
-    learn_from_shared(control)
-    while True:
-        if stopped_by_breach(control):
-            finish(control, BREACHED)
-            return
-        if control.stage == AT_END:
-            finish(control, FINISHED)
-            return
-        if control.stage == AT_WINDOW:
-            if clock_ns() > control.deadline:
+def transitions(scheduler, offer, advance):
+    """The `transition` of a scheduler: its `offering`, and what it does between actions and boundary.
+
+    `advance(control, worker, worker_address)` does what its stage must do alone, and what is too small to
+    share; it returns True if it has published a phase.
+    """
+
+    @kernel_for(scheduler)
+    def transition(control, worker, worker_address):
+        """Go through the stages until a phase is published."""
+        learn_from_shared(control)
+        while True:
+            if stopped_by_breach(control):
+                finish(control, BREACHED)
+                return
+            if control.stage == AT_END:
+                finish(control, FINISHED)
+                return
+            if control.stage == AT_WINDOW and clock_ns() > control.deadline:
                 publish(control, RESUME, int64(1), int64(1))
                 return
-            if next_round(control, worker, worker_address):
-                return
-        else:
-            kind, total, cost = next_phase(control)
-            if kind != NOTHING and offer(control, worker, worker_address, kind, total, cost):
-                return
+            if AT_SETTLE <= control.stage <= AT_EXECUTED:
+                if advance(control, worker, worker_address):
+                    return
+            else:
+                kind, total, cost = next_phase(control)
+                if kind != NOTHING and offer(control, worker, worker_address, kind, total, cost):
+                    return
+
+    return transition

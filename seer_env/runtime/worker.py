@@ -24,9 +24,10 @@ from seer_env.runtime.layout import (
     TOTAL,
     WORKER,
 )
-from seer_env.runtime.leq import kernel
+from seer_env.runtime.leq import kernel, kernel_for
 from seer_env.runtime.phases import RESUME, STOP, perform
-from seer_env.runtime.transition import publish, transition
+from seer_env.runtime.rounds import transition
+from seer_env.runtime.transition import publish
 from seer_env.runtime.waiting import LONGEST_SLEEP_MS, SPINS, block_while_equal, clock_ns, pause, wake_all
 from seer_env.runtime.window import sync_of, workers_of
 
@@ -38,8 +39,9 @@ WORKER_BYTES = WORKER.itemsize
 
 
 @kernel
-def claim(sync, worker, phase, total, grain):
+def claim(control, worker, phase, kind, total, grain):
     """Claim a range of the phase's items: its first item, or -1 if none is left or it is over."""
+    sync = sync_of(control)
     word = load(sync, CLAIM)
     while word >> 32 == phase:
         first = word & 0xFFFFFFFF
@@ -79,36 +81,41 @@ def leave_early(sync):
         wake_all(sync, PHASE)
 
 
-@kernel
-def work(control, worker, worker_address):
-    """Claim, perform, and at the last item of a phase perform the transition; until STOP or pause."""
-    sync = sync_of(control)
-    phase = load(sync, PHASE)
-    while True:
-        kind, total, grain = load(sync, KIND), load(sync, TOTAL), load(sync, GRAIN)
-        if kind == STOP and load(sync, PHASE) == phase:
-            return
-        first = claim(sync, worker, phase, total, grain)
-        if first < 0:
-            if not wait_for_phase(sync, phase):
+def working(scheduler, claim, perform, transition):
+    """The `work` of a scheduler."""
+
+    @kernel_for(scheduler)
+    def work(control, worker, worker_address):
+        """Claim, perform, and at the last item of a phase perform the transition; until STOP or pause."""
+        sync = sync_of(control)
+        phase = load(sync, PHASE)
+        while True:
+            kind, total, grain = load(sync, KIND), load(sync, TOTAL), load(sync, GRAIN)
+            if kind == STOP and load(sync, PHASE) == phase:
                 return
-            phase = load(sync, PHASE)
-            continue
-        items = min(grain, total - first)
-        started = clock_ns()
-        perform(control, worker, worker_address, kind, first, first + items)
-        now = clock_ns()
-        worker.busy += now - started
-        # A core that was taken away in mid-claim must not make the phase look worth sharing.
-        worker.measured += min(float(now - started), CREDIBLE * items * control.shared_cost)
-        if add(sync, DONE, items) + items == total:
-            transition(control, worker, worker_address)
-            if control.alone:
+            first = claim(control, worker, phase, kind, total, grain)
+            if first < 0:
+                if not wait_for_phase(sync, phase):
+                    return
+                phase = load(sync, PHASE)
+                continue
+            items = min(grain, total - first)
+            started = clock_ns()
+            perform(control, worker, worker_address, kind, first, first + items)
+            now = clock_ns()
+            worker.busy += now - started
+            # A core that was taken away in mid-claim must not make the phase look worth sharing.
+            worker.measured += min(float(now - started), CREDIBLE * items * control.shared_cost)
+            if add(sync, DONE, items) + items == total:
+                transition(control, worker, worker_address)
+                if control.alone:
+                    return
+                phase = load(sync, PHASE)
+            if now > control.deadline:
+                leave_early(sync)
                 return
-            phase = load(sync, PHASE)
-        if now > control.deadline:
-            leave_early(sync)
-            return
+
+    return work
 
 
 @kernel
@@ -126,6 +133,9 @@ def begin(control):
         worker.rule, worker.stopped, worker.sent = 0, 0, 0
     store(sync_of(control), PHASE, int64(0))
     publish(control, RESUME, int64(1), int64(1))
+
+
+work = working("seer", claim, perform, transition)
 
 
 def worker_main(index, control_address):

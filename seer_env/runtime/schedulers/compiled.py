@@ -47,8 +47,9 @@ class CompiledEngine(Engine):
         super().__init__(model, event_capacity)
         self.scheduler = scheduler
         self.threads = 1 if scheduler == "serial" else threads
-        self._worker, self._begin, self._resume = engine()
-        self._memory = memory or Memory(model, compile_model(model), self.threads)
+        _, self._begin, self._resume = engine()
+        self._worker = self._worker_function()
+        self._memory = memory or self._new_memory()
         self.compiled = self._memory.compiled
         self._words = self._memory.control.view(np.int64)
         self._control = self._memory.control.ctypes.data
@@ -63,6 +64,16 @@ class CompiledEngine(Engine):
         self._stepping_s = self._elapsed_s = 0.0
         self._counts = np.zeros(len(COUNTS), np.int64)
         self._load(empty_boundary(model))
+
+    # -- what another scheduler replaces -----------------------------------------------------------
+
+    def _worker_function(self) -> int:
+        """Address of the C function of a worker."""
+        return engine()[0]
+
+    def _new_memory(self) -> Memory:
+        """The arrays of the world."""
+        return Memory(self.model, compile_model(self.model), self.threads)
 
     # -- a step ------------------------------------------------------------------------------------
 
@@ -115,7 +126,7 @@ class CompiledEngine(Engine):
         end = (step + 1) * self.model.dt if stage == stages.AT_ACTIONS else clock
         self._begin(self._worker, control, actions, live, *outputs[:3], info, stage, threads, clock, end)
         while words[_STATUS] == stages.RUNNING:
-            if threads == 1 or not run_pool(threads, control):
+            if threads == 1 or not run_pool(threads, control, self._worker):
                 self._resume(self._worker, 1, control)
         if words[_STATUS] == stages.FINISHED:
             return "", memory.workers[0]

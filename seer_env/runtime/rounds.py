@@ -1,0 +1,110 @@
+"""Rounds of the `serial` and `seer` schedulers: one safe window after the other, until all is drained."""
+
+from __future__ import annotations
+
+from seer_env.runtime.leq import kernel
+from seer_env.runtime.phases import EXECUTE, MOST_EVENTS, SETTLE, execute_alone, perform
+from seer_env.runtime.transition import (
+    AT_BOUNDARY,
+    AT_EXECUTED,
+    AT_SETTLE,
+    AT_SETTLED,
+    AT_WINDOW,
+    compare,
+    moving_average,
+    offering,
+    transitions,
+)
+from seer_env.runtime.waiting import clock_ns
+from seer_env.runtime.window import (
+    blocks_of,
+    open_window,
+    refresh_blocks,
+    refresh_supers,
+    touched_of,
+    unsettled_blocks,
+)
+
+#: Rounds that one worker executes before it learns what an event costs, and the time after which it
+#: does so earlier.
+ROUNDS_PER_LOOK, LOOK_NS = 64, 500_000
+#: Rough cost of settling a block, nanoseconds.
+SETTLE_NS = 300.0
+
+offer = offering("seer", perform)
+
+
+@kernel
+def advance(control, worker, worker_address):
+    """Do what a stage must do alone and what is too small to share; True when a phase was published."""
+    stage = control.stage
+    if stage == AT_SETTLE:
+        control.n_blocks_ready = unsettled_blocks(control)
+        control.stage = AT_SETTLED
+        return offer(control, worker, worker_address, SETTLE, control.n_blocks_ready, SETTLE_NS)
+    if stage == AT_SETTLED:
+        refresh_supers(control, control.n_blocks_ready)
+        if control.settling != 0:
+            elapsed = float(clock_ns() - control.executed_from)
+            compare(control.wall_shared, EXECUTE, elapsed, control.settling)
+            control.settling = 0
+        control.stage = AT_WINDOW
+    elif stage == AT_EXECUTED:
+        control.stage = after_execute(control)
+    else:
+        return next_round(control, worker, worker_address)
+    return False
+
+
+@kernel
+def next_round(control, worker, worker_address):
+    """Rounds too small to share, one after the other; True when a phase was published.
+
+    Returns False when the window is drained or a rule broken (`control.stage` tells), or it is time
+    to look at the clock.
+    """
+    started, events = clock_ns(), worker.events
+    looked = events
+    for _ in range(ROUNDS_PER_LOOK):
+        n = open_window(control)
+        if n == 0:
+            control.stage = AT_BOUNDARY
+            break
+        control.rounds += 1
+        if n == 1:
+            execute_alone(control, worker, worker_address)
+            if worker.events - looked >= MOST_EVENTS:
+                looked = worker.events
+                if clock_ns() - started > LOOK_NS:
+                    break
+        else:
+            control.stage = AT_EXECUTED
+            if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):
+                control.shared_rounds += 1 - control.direct
+                return True
+            control.stage = AT_WINDOW
+            refresh_blocks(control, control.n_blocks_ready)
+            if clock_ns() - started > LOOK_NS:
+                break
+        if worker.rule != 0:
+            control.stage = AT_EXECUTED
+            break
+    elapsed = float(clock_ns() - started)
+    control.event_cost = moving_average(control.event_cost, elapsed, worker.events - events)
+    return False
+
+
+@kernel
+def after_execute(control):
+    """Have the tree of minima follow an executed phase."""
+    if control.direct:
+        refresh_blocks(control, control.n_blocks_ready)
+        return AT_WINDOW
+    control.settling, control.executed_from = control.shared_total, control.phase_started
+    touched, blocks = touched_of(control), blocks_of(control)
+    for q in range(control.n_blocks_ready):
+        touched[blocks[q]] = 1
+    return AT_SETTLE
+
+
+transition = transitions("seer", offer, advance)

@@ -72,15 +72,18 @@ def pace(player: Player, at_least_s: float) -> Pace:
 
 
 class ArrayPlayer:
-    """An env stepped by `step_arrays`, on `serial` for one thread, else on `seer`."""
+    """An env stepped by `step_arrays`: `serial` on one thread, else `seer`; `arguments` are the world's."""
 
-    def __init__(self, world: str, n_agents: int, threads: int, seed: int = 0, scheduler: str = ""):
+    def __init__(
+        self, world: str, n_agents: int, threads: int, seed: int = 0, scheduler: str = "", **arguments: Any
+    ):
         self.env: Any = make(
             world,
             n_agents=n_agents,
             threads=threads,
             scheduler=scheduler or ("serial" if threads == 1 else "seer"),
             max_cycles=ENDLESS,
+            **arguments,
         )
         self.agents, self._seed = n_agents, seed
         self._random = self.env.policies["random"]

@@ -34,6 +34,8 @@ SIZES = {
     "flock_v0": (500, 5000),
 }
 APIS = {"arrays": ArrayPlayer, "dicts": DictPlayer}
+#: Arguments of worlds: what is compared with MAgent2 has empty infos, as MAgent2 has.
+ARGUMENTS: dict[str, dict[str, Any]] = {"battle_v0": {"infos": False}}
 RIVAL, RIVAL_WORLD = "magent2", "battle_v0"
 
 
@@ -113,7 +115,7 @@ def _check(args: Args) -> None:
 def measure(world: str, n: int, args: Args, with_rival: bool) -> list[dict]:
     """One row per contender on `n` agents of a world: all APIs and thread counts, and MAgent2 if asked."""
     makers: dict[tuple[str, int], Callable[[], Player]] = {
-        (api, threads): partial(player, world, n, threads, args.seed)
+        (api, threads): partial(player, world, n, threads, args.seed, **ARGUMENTS.get(world, {}))
         for api, player in APIS.items()
         for threads in args.threads
     }

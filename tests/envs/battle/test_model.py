@@ -270,6 +270,17 @@ def test_random_policy_takes_legal_actions_only():
     assert taken == set(range(21))
 
 
+def test_without_infos_the_battle_is_the_same():
+    told, bare = (seer_env.make("battle_v0", n_agents=32, scheduler="serial", infos=i) for i in (True, False))
+    told.reset(seed=0)
+    assert set(map(str, bare.reset(seed=0)[1].values())) == {"{}"}
+    for _ in range(30):
+        actions = mixed_actions(told, np.random.default_rng(0))
+        for ours, theirs in zip(told.step_arrays(actions), bare.step_arrays(actions)):
+            assert (ours == theirs).all()
+    assert bare.policies["random"](bare).shape == (32, 1)
+
+
 def test_worlds_of_one_seed_and_another_start_alike():
     engine = make_engine(Battle(20), "python")
     first, second = (engine.reset(seed).observations for seed in (0, 1))

@@ -105,7 +105,7 @@ class Pcs(EventModel):
         recheck: float = 60.0,
         communication: bool = True,
         complexity: int = 8,
-        link_delay: float = 0.1,
+        link_delay: float = 0.5,
         dt: float = 10.0,
         discrete: bool = False,
         max_guard: int | None = None,

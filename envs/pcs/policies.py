@@ -14,8 +14,8 @@ from seer_env.envs.pcs.constants import LEVELS
 
 __all__ = ["POLICIES", "fixed", "guard", "threshold", "with_guards"]
 
-#: Mean announced load of the neighbours from which `threshold` keeps guard channels, and at which all.
-CALM, FULL = 0.7, 1.0
+#: Mean announced load of the neighbours above which `threshold` keeps guard channels.
+CALM = 0.6
 
 
 def fixed(env: Any) -> np.ndarray:
@@ -32,10 +32,13 @@ def guard(env: Any) -> np.ndarray:
 
 
 def threshold(env: Any) -> np.ndarray:
-    """Guard channels in proportion to how far the neighbours' announced load is above a threshold."""
+    """Guard channels in proportion to how far the neighbours' announced load is above a threshold.
+
+    None up to `CALM`, half of the most where all neighbours are full.
+    """
     model, state = env.model, env.entities
     near = state["near_load"] / np.maximum(np.diff(model.topology.offsets), 1)
-    share = np.clip((near - CALM) / (FULL - CALM), 0.0, 1.0)
+    share = 0.5 * np.maximum(near - CALM, 0.0) / (1.0 - CALM)
     return with_guards(model, np.rint(share * model.params["max_guard"]))
 
 

@@ -117,12 +117,12 @@ def _decorate(axes, corners, least) -> None:
     bar, margin = max(1, round((high[0] - low[0]) / 10)), 0.03 * (high[1] - low[1])
     axes.set_ylim(low[1] - 2.0 * margin, high[1] + 0.3)
     axes.plot((low[0], low[0] + bar), (low[1] - margin,) * 2, color=TEXT, linewidth=3.0)
-    axes.text(low[0] + 1.05 * bar, low[1] - margin, f"{bar} cells", color=TEXT, va="center")
+    axes.text(low[0] + 1.05 * bar, low[1] - margin, f"{bar} cell{'s' * (bar > 1)}", color=TEXT, va="center")
     axes.set_aspect("equal")
     axes.set_axis_off()
-    some = f" ({least} or more on a link)" if least > 1 else ""
+    some = f" (from {least} on)" if least > 1 else ""
     legend = [
-        Line2D([], [], color=HANDOFF, linewidth=2.5, label=f"handoffs in the last step{some}"),
+        Line2D([], [], color=HANDOFF, linewidth=2.5, label=f"handoffs in the last step, wider: more{some}"),
         Line2D([], [], color=LOST, marker="x", linestyle="", label="handoff dropped"),
         Patch(fill=False, edgecolor=HOT, linewidth=2.0, label="hot spot: more new calls"),
     ]

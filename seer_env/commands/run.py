@@ -37,7 +37,8 @@ class Run(World):
     """Steps to run."""
 
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")] = "random"
-    """Who chooses the actions: random, or a policy of the world (aircraft_v0: goal, mvp)."""
+    """Who chooses the actions: random, or a policy of the world (aircraft_v0: goal, mvp;
+    pcs_v0: fixed, guard, threshold)."""
 
     seed: int = 0
     """Seed of the world and of the random policy. The same seed gives the same bytes."""

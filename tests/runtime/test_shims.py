@@ -227,3 +227,14 @@ def test_a_world_made_by_exec_without_a_module_name_compiles():
     engine = make_engine(scope["Nameless"](8), "serial")
     engine.reset(1)
     np.testing.assert_array_equal(engine.outputs.rewards, 0.0)
+
+
+def test_machine_code_is_named_after_its_model(tmp_path, monkeypatch):
+    """numba's own names hold numbers counted per process: cached code of two processes would clash."""
+    monkeypatch.setenv("SEER_ENV_CACHE_DIR", str(tmp_path))
+    shims._COMPILED.clear()
+    compiled = shims.compile_model(Wide(4))
+    code = [f.name for c in compiled.functions for f in c._library.get_defined_functions()]
+    mine = [name for name in code if "handler_" in name or "Wide" in name]
+    assert mine
+    assert all(compiled.spec.label in name for name in mine)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seer_env.model import EventModel
     from seer_env.roster import Roster
 
-__all__ = ["ActionError", "ActionReader"]
+__all__ = ["ActionError", "ActionReader", "as_block"]
 
 #: `dtype.kind` of what counts as a number: floats, integers, bools.
 NUMBERS = "fiub"
@@ -83,8 +83,7 @@ class ActionReader:
         Raises:
             ActionError: the array is wrongly shaped, or a live agent's row not finite or out of range.
         """
-        block = np.asarray(actions)
-        shape = (self._agents, self._size)
+        block, shape = as_block(actions, self.space), (self._agents, self._size)
         if block.shape != shape and not (self._size == 1 and block.shape == shape[:1]):
             raise ActionError(f"actions must have shape {shape} for {self.space}, got {block.shape}")
         if block.dtype.kind not in NUMBERS:
@@ -129,7 +128,7 @@ class ActionReader:
     def _stacked(self, values: list, names: Sequence[str]) -> np.ndarray:
         try:
             block = np.array(values)
-        except (ValueError, TypeError):  # numpy's message does not know the agent; _one's does
+        except Exception:  # whatever an `__array__` raises does not know the agent; `_one` does
             block = np.empty(0)
         if block.shape != (len(values), *self._shape) or block.dtype.kind not in NUMBERS:
             block = np.array([self._one(name, value) for name, value in zip(names, values)])
@@ -138,8 +137,8 @@ class ActionReader:
     def _one(self, name: str, value: Any) -> np.ndarray:
         try:
             array = np.asarray(value)
-        except (ValueError, TypeError) as error:
-            raise self._error(name, value, f"is not an array ({error})") from None
+        except Exception as error:  # torch's `__array__` raises RuntimeError
+            raise self._error(name, value, f"is not an array ({error})") from error
         if array.dtype.kind not in NUMBERS:
             raise self._error(name, value, "is not a number")
         if array.shape != self._shape:
@@ -169,6 +168,18 @@ class ActionReader:
 
     def _error(self, name: str, value: Any, why: str) -> ActionError:
         return ActionError(f"action of {name!r} is {value!r}, which {why}: its space is {self.space}")
+
+
+def as_block(actions: Any, space: spaces.Space) -> np.ndarray:
+    """`actions` as an array.
+
+    Raises:
+        ActionError: they are none; says why.
+    """
+    try:
+        return np.asarray(actions)
+    except Exception as error:  # torch's `__array__` raises RuntimeError
+        raise ActionError(f"actions must be an array of numbers for {space}: {error}") from error
 
 
 def _bounds(space: spaces.Space) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import seeding
 
-from seer_env.actions import ActionError, ActionReader
+from seer_env.actions import ActionError, ActionReader, as_block
 from seer_env.checkpoint import Snapshot, load_snapshot, save_snapshot
 from seer_env.episode import EnvStepStats, StepArrays
 from seer_env.errors import ModelError, SeerError
@@ -294,7 +294,8 @@ class Copies:
 
     def _read(self, actions: np.ndarray) -> np.ndarray:
         """Actions as float64 `[B, M, A]`, checked and clipped."""
-        block, shape = np.asarray(actions), (*self._live.shape, self.model.action_size)
+        block = as_block(actions, self.model.action_space)
+        shape = (*self._live.shape, self.model.action_size)
         if block.shape != shape and not (shape[2] == 1 and block.shape == shape[:2]):
             raise ActionError(
                 f"actions must have shape {shape}: {shape[0]} copies of {shape[1]} agents with the space "

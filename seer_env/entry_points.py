@@ -22,11 +22,16 @@ class EntryPointError(SeerError, ImportError):
 def load(entry_point: str) -> Callable[..., Any]:
     """What `module:attribute` names; a file's folder comes first on `sys.path`, as if it were run.
 
+    Modules are imported once per process: an edit counts after `importlib.reload`, or in a new process.
+
     Raises:
         EntryPointError: there is no such module, file or attribute; it names those that there are.
     """
     place, _, attribute = entry_point.rpartition(":")
-    module = _module_of_file(Path(place)) if place.endswith(".py") else _module(place)
+    is_file = place.endswith(".py")
+    if not place or (place.startswith(".") and not is_file):
+        raise EntryPointError(f"{entry_point!r}: expected module:Class or path/to/file.py:Class")
+    module = _module_of_file(Path(place)) if is_file else _module(place)
     if not hasattr(module, attribute):
         raise EntryPointError(f"{entry_point!r}: {place} has no {attribute!r}; {_models_in(module)}")
     return getattr(module, attribute)
@@ -47,12 +52,19 @@ def _module(name: str) -> ModuleType:
 def _module_of_file(file: Path) -> ModuleType:
     if not file.is_file():
         raise EntryPointError(f"there is no file {file.absolute()}")
-    folder = str(file.absolute().parent)
+    if "." in file.stem:
+        raise EntryPointError(f"{file}: a module's name has no dots; rename the file")
+    path, folder = list(sys.path), str(file.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    module = _module(file.stem)
-    if module.__file__ is None or not file.samefile(module.__file__):
-        raise EntryPointError(f"{file}: there is another module {file.stem!r} already; rename the file")
+    try:
+        module = _module(file.stem)
+        found = getattr(module, "__file__", None)
+        if found is None or not file.samefile(found):
+            raise EntryPointError(f"{file}: there is another module {file.stem!r} already; rename the file")
+    except BaseException:  # a folder that gave no module must not hide others' modules
+        sys.path[:] = path
+        raise
     return module
 
 

@@ -72,13 +72,13 @@ class SeerParallelEnv(Episode, ParallelEnv):
         event_capacity: int | None = None,
         global_state: str = "pooled",
     ):
+        if global_state not in list(GLOBAL_STATES):
+            raise ValueError(f"global_state must be one of {list(GLOBAL_STATES)}, got {global_state!r}")
         super().__init__(model, scheduler, threads, max_cycles, strict_actions, check, event_capacity)
         self.metadata = self._metadata()  # type: ignore[misc]  # name and modes are the model's
         self.render_mode = self._checked_render_mode(render_mode)
         self._observation_space = space_like(model.observation_space)
         self._action_spaces: dict[str, spaces.Space] = {}
-        if global_state not in GLOBAL_STATES:
-            raise ValueError(f"global_state must be one of {list(GLOBAL_STATES)}, got {global_state!r}")
         self._global_state = GLOBAL_STATES[global_state](model.observation_space, model.n_agents)
         self.state_space: spaces.Space = self._global_state.space
         self._infos = InfoDicts(model.info)

@@ -212,6 +212,27 @@ def test_no_mapping_is_an_error():
         reader_of(FIVE).from_dict([0, 0, 0], roster_of())
 
 
+class Attached:
+    """Like a tensor that requires grad."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("use detach()")
+
+    def __repr__(self):
+        return "Attached()"
+
+
+def test_an_action_that_refuses_to_be_an_array_names_its_agent():
+    with pytest.raises(ActionError, match=r"'node_1' is Attached\(\).*use detach\(\)"):
+        reader_of(BOX).from_dict(by_name([0, 0], Attached(), [0, 0]), roster_of())
+
+
+@pytest.mark.parametrize("actions", [Attached(), [[0, 0], [0, 0], [0]]])
+def test_what_is_no_array_is_an_error(actions):
+    with pytest.raises(ActionError, match=r"array of numbers for Box"):
+        reader_of(BOX).from_array(actions, roster_of())
+
+
 @pytest.mark.parametrize("shape", [(2,), (6,), (3, 3), (2, 2), (1, 3, 2)])
 def test_an_array_of_another_shape_is_an_error(shape):
     with pytest.raises(ActionError, match=re.escape(f"(3, 2) for {BOX}, got {shape}")):

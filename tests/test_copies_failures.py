@@ -202,6 +202,11 @@ def test_the_shape_of_actions_is_checked(worlds, shape):
         worlds.step_arrays(np.zeros(shape))
 
 
+def test_a_ragged_array_of_actions_is_refused(worlds):
+    with pytest.raises(ActionError, match="array of numbers for Box"):
+        worlds.step_arrays([np.zeros((6, 2)), np.zeros((6, 2)), np.zeros((5, 2))])
+
+
 def test_a_bad_action_names_copy_and_agent(worlds):
     actions = np.zeros((3, 6, 2))
     actions[1, 4] = np.nan

@@ -54,6 +54,8 @@ def test_a_module_without_models_says_so(tmp_path):
         ("no_such_module:World", "no module 'no_such_module'"),
         ("seer_env.no_such_part:World", "no module 'seer_env.no_such_part'"),
         ("no/such/file.py:World", "no file .*no/such/file.py"),
+        (":World", "expected module:Class"),
+        (".relative:World", "expected module:Class"),
     ],
 )
 def test_a_place_that_is_not_there_is_named(entry_point, message):
@@ -68,10 +70,19 @@ def test_a_module_that_imports_what_is_missing_keeps_its_own_error(tmp_path):
     assert not isinstance(caught.value, EntryPointError)
 
 
-def test_a_file_with_the_name_of_another_module_is_refused(tmp_path):
-    (tmp_path / "json.py").write_text("World = 1\n")
-    with pytest.raises(EntryPointError, match="another module 'json'"):
-        load(f"{tmp_path}/json.py:World")
+@pytest.mark.parametrize("name", ["json", "sys"])
+def test_a_file_with_the_name_of_another_module_is_refused_and_hides_nothing(tmp_path, name):
+    (tmp_path / f"{name}.py").write_text("World = 1\n")
+    before = list(sys.path)
+    with pytest.raises(EntryPointError, match=f"another module '{name}'"):
+        load(f"{tmp_path}/{name}.py:World")
+    assert sys.path == before
+
+
+def test_a_file_whose_name_has_dots_is_refused(tmp_path):
+    (tmp_path / "made.v2.py").write_text("World = 1\n")
+    with pytest.raises(EntryPointError, match="has no dots; rename"):
+        load(f"{tmp_path}/made.v2.py:World")
 
 
 def test_what_cannot_make_a_model_is_refused():

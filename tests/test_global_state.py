@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -86,6 +87,8 @@ def test_the_space_is_infinite_where_the_observation_is():
     assert full.state_space.contains(full.state())
 
 
-def test_another_kind_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"global_state must be one of \['pooled', 'full'\], got 'mean'"):
-        make_env(global_state="mean")
+@pytest.mark.parametrize("kind", ["mean", ["full"], None])
+def test_another_kind_is_refused_by_name(kind):
+    message = f"global_state must be one of ['pooled', 'full'], got {kind!r}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make_env(global_state=kind)

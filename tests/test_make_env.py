@@ -74,6 +74,8 @@ def test_every_template_is_written():
         ("../up", "lower-case letters"),
         ("run", "another meaning"),
         ("conftest", "another meaning"),
+        ("kind", "another meaning"),
+        ("flock", "a world flock_v0 already"),
         ("class", "word of Python"),
         ("match", "word of Python"),
         ("random", "a module 'random' already"),

@@ -67,6 +67,22 @@ def test_a_video_without_a_frame_leaves_the_old_file(tmp_path):
     assert file.read_bytes() == b"old"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_is_told_without_a_traceback(tmp_path):
+    file = tmp_path / "film.gif"
+    file.symlink_to("/dev/full")
+    with pytest.raises(CommandError, match=r"film\.gif.*No space left"), Video(file, fps=5) as video:
+        video.add(frame(50))
+
+
+def test_a_frame_of_another_size_is_refused(tmp_path):
+    with Video(tmp_path / "film.gif", fps=5) as video:
+        video.add(frame(50))
+        with pytest.raises(CommandError, match=r"frame 2 has shape \(9, 12, 3\), the first \(8, 12, 3\)"):
+            video.add(frame(50, height=9))
+    assert frames_of(video.path).shape == (1, 8, 12, 3)
+
+
 class Interrupting(np.ndarray):
     """A frame during whose writing Ctrl-C is pressed."""
 

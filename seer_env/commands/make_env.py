@@ -17,6 +17,8 @@ from seer_env.files import write_whole
 #: Files that run as they are; `template_world` and `TemplateWorld` in them stand for the user's names.
 TEMPLATES = Path(__file__).parents[1] / "templates"
 FILES = ("README.md", "config.json", "run.py", "template_world.py", "test_template_world.py")
+#: Names of other files there, and those whose class would be one that the world's file imports or defines.
+TAKEN = ("run", "conftest", "kind", "int_enum", "event_model")
 
 
 @dataclass
@@ -54,18 +56,22 @@ class MakeEnv:
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be a module's name, or would hide a module that exists.
+    """Refuse what cannot be a module's name, or is that of a module, a world or a class that exists.
 
     Raises:
         CommandError: it says what to do instead.
     """
+    from seer_env.registration import registry
+
     if not (name.isascii() and name.isidentifier() and name[0].isalpha() and name == name.lower()):
         raise CommandError(
             f"{name!r} cannot be a module's name: use lower-case letters, digits and underscores, a letter "
             "first, such as gossip or air_traffic"
         )
-    if name in ("run", "conftest"):
-        raise CommandError(f"{name}.py has another meaning in the folder: choose another name")
+    if name in TAKEN:
+        raise CommandError(f"{name!r} has another meaning in the folder's files: choose another name")
+    if f"{name}_v0" in registry:
+        raise CommandError(f"there is a world {name}_v0 already: choose another name, such as my_{name}")
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         raise CommandError(f"{name!r} is a word of Python: choose another, such as {name}_world")
     installed = [folder for folder in sys.path if folder not in ("", str(Path.cwd()))]

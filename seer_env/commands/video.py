@@ -31,7 +31,8 @@ class Video:
         frames: how many the file has.
 
     Raises:
-        CommandError: the ending is unknown, what writes it is not installed, or there is no such folder.
+        CommandError: the ending is unknown, what writes it is not installed, or there is no such folder; at
+            the end of the `with` block, the file could not be completed.
     """
 
     def __init__(self, path: Path, fps: float):
@@ -44,30 +45,41 @@ class Video:
         self.path, self.fps, self.frames = path, fps, 0
         self._write = writers[path.suffix.lower()]
         self._writer: Writer | None = None
+        self._shape: tuple[int, ...] = ()
 
     def add(self, frame: np.ndarray) -> None:
         """Append a frame, uint8 `[H, W, 3]`, of the first one's size.
 
         Raises:
-            CommandError: the file cannot be written further.
+            CommandError: the file cannot be written further, or the frame has another size.
         """
-        try:
-            with _interrupt_later():
-                if self._writer is None:
-                    self._writer = self._write(self.path, self.fps)
-                    next(self._writer)
-                self._writer.send(frame)
-                self.frames += 1
-        except OSError as error:
-            raise CommandError(f"{self.path}: {error}") from error
+        with _interrupt_later(), self._os_errors_told():
+            if self._writer is None:
+                self._writer, self._shape = self._write(self.path, self.fps), frame.shape
+                next(self._writer)
+            if frame.shape != self._shape:
+                raise CommandError(
+                    f"{self.path}: frame {self.frames + 1} has shape {frame.shape}, the first {self._shape}: "
+                    "the world's render_frame must keep to one size"
+                )
+            self._writer.send(frame)
+            self.frames += 1
 
     def __enter__(self) -> Video:
         return self
 
     def __exit__(self, *exception: object) -> None:
         if self._writer is not None:
-            with _interrupt_later():
+            with _interrupt_later(), self._os_errors_told():
                 self._writer.close()
+
+    @contextmanager
+    def _os_errors_told(self) -> Iterator[None]:
+        """A full disk is the user's matter, and no traceback."""
+        try:
+            yield
+        except OSError as error:
+            raise CommandError(f"{self.path}: {error}") from error
 
 
 def _gif(path: Path, fps: float) -> Writer:

@@ -14,7 +14,7 @@ from seer_env.bench.players import ENDLESS
 from seer_env.commands.output import CommandError
 from seer_env.envs.battle.field import SMALLEST_MAP, capacity
 
-__all__ = ["MAgent2Battle", "closest_map", "why_absent"]
+__all__ = ["MAgent2Battle", "closest_map", "equal_terms", "why_absent"]
 
 MODULE, VERSION = "magent2.environments.battle_v4", "0.3.4"
 ACTIONS = 21
@@ -35,6 +35,12 @@ def closest_map(agents: int) -> int:
     """Edge of the map on which MAgent2 starts the number of agents that is closest to `agents`."""
     sizes = range(SMALLEST_MAP, SMALLEST_MAP + 5 * int(agents**0.5))
     return min(sizes, key=lambda size: (abs(2 * capacity(size) - agents), size))
+
+
+def equal_terms(agents: int) -> dict[str, Any]:
+    """Arguments that give `battle_v0` the agents and the map of `MAgent2Battle(agents)`, and empty infos."""
+    size = closest_map(agents)
+    return {"n_agents": 2 * capacity(size), "map_size": size, "infos": False}
 
 
 class MAgent2Battle:

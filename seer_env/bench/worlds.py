@@ -18,10 +18,10 @@ import tyro
 
 from seer_env.bench.copies import CASES, compare_copies, print_copies
 from seer_env.bench.cores import worth_of_second_core
-from seer_env.bench.magent2 import MAgent2Battle, why_absent
+from seer_env.bench.magent2 import MAgent2Battle, equal_terms, why_absent
 from seer_env.bench.players import ArrayPlayer, DictPlayer, Pace, Player, pace
 from seer_env.bench.report import print_table, progress_bar
-from seer_env.bench.timing import interleaved, machine
+from seer_env.bench.timing import interleaved, machine, medians
 from seer_env.commands.output import CommandError, check_writable, write_json
 
 #: Agents of each world. PCS: the sizes of the SEER paper (arXiv 2611.07996), as for Aircraft its smallest
@@ -34,8 +34,6 @@ SIZES = {
     "flock_v0": (500, 5000),
 }
 APIS = {"arrays": ArrayPlayer, "dicts": DictPlayer}
-#: Arguments of worlds: what is compared with MAgent2 has empty infos, as MAgent2 has.
-ARGUMENTS: dict[str, dict[str, Any]] = {"battle_v0": {"infos": False}}
 RIVAL, RIVAL_WORLD = "magent2", "battle_v0"
 
 
@@ -114,8 +112,9 @@ def _check(args: Args) -> None:
 
 def measure(world: str, n: int, args: Args, with_rival: bool) -> list[dict]:
     """One row per contender on `n` agents of a world: all APIs and thread counts, and MAgent2 if asked."""
+    arguments = equal_terms(n) if world == RIVAL_WORLD else {"n_agents": n}
     makers: dict[tuple[str, int], Callable[[], Player]] = {
-        (api, threads): partial(player, world, n, threads, args.seed, **ARGUMENTS.get(world, {}))
+        (api, threads): partial(player, world, threads=threads, seed=args.seed, **arguments)
         for api, player in APIS.items()
         for threads in args.threads
     }
@@ -128,11 +127,11 @@ def measure(world: str, n: int, args: Args, with_rival: bool) -> list[dict]:
         paces[key].append(pace(players[key], args.seconds))
         return paces[key][-1].seconds
 
-    second_core = worth_of_second_core()
     for player in players.values():  # compiles, and begins an episode
         pace(player, 0.0001)
-    interleaved({key: partial(case, key) for key in players}, args.repeats)
-    second_core = min(second_core, worth_of_second_core())
+    cases: dict[Any, Callable[[], float]] = {key: partial(case, key) for key in players}
+    times = medians(interleaved({**cases, "second core": worth_of_second_core}, args.repeats))
+    second_core = times["second core"]
     rows = [_row(world, players[key].agents, *key, paces[key], second_core) for key in players]
     for player in players.values():
         player.close()

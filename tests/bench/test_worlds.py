@@ -7,6 +7,7 @@ import json
 import pytest
 
 from seer_env.bench import magent2, worlds
+from seer_env.bench.players import ArrayPlayer
 from seer_env.bench.worlds import Args, main
 from seer_env.commands.output import CommandError
 
@@ -43,14 +44,18 @@ def test_magent2s_absence_names_the_command_that_installs_it(monkeypatch):
         magent2.MAgent2Battle(200)
 
 
-def test_magent2_plays_with_about_as_many_agents():
+@pytest.mark.parametrize("n", [200, 400, 800, 1600])
+def test_magent2_is_measured_on_our_map_with_as_many_agents(n):
     pytest.importorskip("magent2", reason="magent2 is optional")
-    player = magent2.MAgent2Battle(200)
-    player.begin()
-    assert player.living == player.agents == 200
-    player.choose()
-    player.step()
-    player.close()
+    theirs = magent2.MAgent2Battle(n)
+    theirs.begin()
+    ours = ArrayPlayer("battle_v0", threads=1, **magent2.equal_terms(n))
+    assert theirs.living == theirs.agents == ours.agents
+    assert ours.agents == pytest.approx(n, rel=0.02)
+    theirs.choose()
+    theirs.step()
+    theirs.close()
+    ours.close()
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,10 @@ class SeerParallelEnv(Episode, ParallelEnv):
 
     Args:
         model: the world.
-        scheduler: `"auto"`, `"serial"`, `"seer"` or `"python"`; outputs do not depend on it.
-        threads: `"auto"` or a number for `seer`; see `seer_env.threads` for the rule of `"auto"`.
+        scheduler: `"auto"`, `"serial"`, `"seer"`, `"python"`, or a system to compare with
+            (`runtime.engine.SCHEDULERS`); outputs do not depend on it.
+        threads: `"auto"` or a number, 1 for `serial` and `python`; see `seer_env.threads` for the rule
+            of `"auto"`.
         max_cycles: steps after which the live agents are truncated, or None.
         render_mode: `"rgb_array"`, `"human"`, or None.
         strict_actions: refuse a continuous action outside its box instead of clipping it.

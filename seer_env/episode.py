@@ -243,7 +243,7 @@ class Episode:
 
     @property
     def scheduler(self) -> str:
-        """The scheduler in use: `serial`, `seer` or `python`."""
+        """The scheduler in use, one of `runtime.engine.SCHEDULERS`."""
         return self._scheduler
 
     @property

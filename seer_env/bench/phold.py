@@ -69,16 +69,20 @@ Contender = tuple[str, int]
 SECOND_CORE: Contender = ("second core", 2)
 
 
+Name = Literal["heap", "python", "serial", "seer", "ross-t", "ross-t:round-robin"]
+ONE_THREAD = ("heap", "python", "serial")
+
+
 @dataclass
 class Args:
     """Time PHOLD under a numba heap (the yardstick), `serial` and `seer`."""
 
     rows: tuple[str, ...] = tuple(ROWS)
     """Rows to run: A..H and 1..8."""
-    schedulers: tuple[Literal["heap", "serial", "seer", "python"], ...] = ("heap", "serial", "seer")
+    schedulers: tuple[Name, ...] = ("heap", "serial", "seer")
     """Contenders."""
     threads: tuple[int, ...] = (1, 2, 4)
-    """Thread counts of `seer`."""
+    """Thread counts of `seer` and of the systems to compare it with."""
     repeats: int = 5
     """Timed windows per contender."""
     seed: int = 0
@@ -124,7 +128,7 @@ def main(args: Args) -> int:
 
 def _contenders(args: Args) -> list[Contender]:
     """`(scheduler, threads)`, each once."""
-    return [(s, t) for s in args.schedulers for t in (args.threads if s == "seer" else (1,))]
+    return [(s, t) for s in args.schedulers for t in ((1,) if s in ONE_THREAD else args.threads)]
 
 
 def run_row(name: str, contenders: list[Contender], args: Args, done: Callable[[], object]) -> list[dict]:

@@ -31,9 +31,9 @@ class World:
     threads: Annotated[Literal["auto"] | int, tyro.conf.arg(metavar="auto|INT")] = "auto"
     """Threads of a step. Outputs do not depend on it; `auto` follows the size of the work."""
 
-    scheduler: Literal["auto", "serial", "seer", "python"] = "auto"
-    """How a step's events are executed: serial (one thread, compiled), seer (in parallel) or python
-    (slow, breakpoints work). All give the same bytes."""
+    scheduler: Literal["auto", "serial", "seer", "python", "ross-t", "ross-t:round-robin"] = "auto"
+    """How a step's events are executed: serial (one thread, compiled), seer (in parallel), python
+    (slow, breakpoints work), or a system to compare with. All give the same bytes."""
 
     max_cycles: Annotated[int | None, OWN_NUMBER] = None
     """Steps after which an episode is cut off."""

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 #: Each thread has buffers of its own.
 MOST_THREADS = 1024
-SCHEDULERS = ("python", "serial", "seer")
+#: The last two are the systems that the paper compares with; each takes threads as `seer` does.
+SCHEDULERS = ("python", "serial", "seer", "ross-t", "ross-t:round-robin")
 
 
 class Outputs(NamedTuple):
@@ -259,7 +260,7 @@ class InitialEvents:
 def make_engine(
     model: EventModel, scheduler: str, threads: int = 1, event_capacity: int | None = None
 ) -> Engine:
-    """The engine of a scheduler: `python`, `serial`, or `seer` with `threads`.
+    """The engine of a scheduler: `python`, `serial`, or another with `threads`.
 
     Raises:
         ModelError: the declaration cannot work.
@@ -276,4 +277,8 @@ def make_engine(
         from seer_env.runtime.schedulers.compiled import CompiledEngine
 
         return CompiledEngine(model, scheduler, threads, event_capacity)
+    if scheduler in ("ross-t", "ross-t:round-robin"):
+        from seer_env.runtime.schedulers.static_binding import StaticBindingEngine
+
+        return StaticBindingEngine(model, scheduler, threads, event_capacity)
     raise ValueError(f"scheduler must be one of {SCHEDULERS}, got {scheduler!r}")

@@ -147,7 +147,8 @@ WORKER = np.dtype(
         ("sent", "i8"),  # emissions put into the outbox since it was last emptied
         ("far", "i8"),  # as in CONTROL, and the phase has enough items to ask ahead
         ("measured", "f8"),  # as busy, each claim counted as at most a few times what was expected of it
-        ("unused", "i8", (3,)),
+        ("index", "i8"),  # among the workers
+        ("unused", "i8", (2,)),
         ("free", "i4", (FREE_SLOTS,)),
         ("outbox_target", "i4", (OUTBOX,)),
         ("outbox_slot", "i4", (OUTBOX,)),

@@ -151,6 +151,7 @@ class Memory:
         )
         workers["found"] = self.found.ctypes.data + np.arange(self.threads) * self.found.strides[0]
         workers["near"] = self.near.ctypes.data + np.arange(self.threads) * self.near.strides[0]
+        workers["index"] = np.arange(self.threads)
         workers["n_entities"], workers["n_kinds"] = n, len(compiled.handlers)
         workers["lines"], workers["lookahead"] = self.lines, self.model.lookahead
 
@@ -180,6 +181,7 @@ class Memory:
         needed = max(slots, len(pending) + FIRST_SLOTS + 2 * CHUNK * self.threads)
         if needed > self.slots:
             self.new_pool(max(needed, 2 * len(pending)))
+        self.point_pool()  # an interrupt may have struck between the two
         self.state[:] = boundary.state
         self.leq["emitted"], self.leq["stream"] = boundary.emitted, boundary.stream
         self.leq["gamma"], self.leq["inbox"] = boundary.gamma, -1

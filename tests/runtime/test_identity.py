@@ -14,7 +14,12 @@ from runtime_worlds import RippleKind, Ripples, nobody, share_everything
 from seer_env.envs.phold import Phold
 from seer_env.runtime.engine import make_engine
 
-ALL = [("python", 1), ("serial", 1), *(("seer", threads) for threads in (1, 2, 3, 4, 8))]
+ALL = [
+    ("python", 1),
+    ("serial", 1),
+    *((scheduler, threads) for scheduler in ("seer", "ross-t") for threads in (1, 2, 3, 4, 8)),
+    *(("ross-t:round-robin", threads) for threads in (2, 3)),
+]
 COMPILED = ALL[1:]
 
 WORLDS = {
@@ -60,10 +65,11 @@ def test_every_scheduler_and_thread_count_gives_the_oracles_bytes(oracle, world,
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("threads", [2, 3, 8])
-def test_the_oracles_bytes_where_every_phase_is_shared(oracle, world, threads):
-    engine = share_everything(fresh(world, "seer", threads))
+@pytest.mark.parametrize("scheduler", ["seer", "ross-t", "ross-t:round-robin"])
+def test_the_oracles_bytes_where_every_phase_is_shared(oracle, world, scheduler, threads):
+    engine = share_everything(fresh(world, scheduler, threads))
     assert played(engine, 3) == oracle[world]
-    # A round of one entity is nobody's to share.
+    # A round of one entity is nobody's to share under `seer`.
     assert engine.stats.shared_rounds > 0 or world in ("phold, no lookahead", "one entity", "two entities")
 
 

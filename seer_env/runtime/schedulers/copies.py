@@ -18,6 +18,9 @@ from seer_env.runtime.engine import MOST_THREADS, Engine, Outputs, StepStats
 if TYPE_CHECKING:
     from seer_env.model import EventModel
 
+#: Those that can step many worlds at once.
+COPIES_SCHEDULERS = ("python", "serial", "seer")
+
 
 class CopiesEngine(OneCaller, ABC):
     """`B` worlds of one model, each with its own clock. A step or reset is atomic over all of them.
@@ -160,9 +163,11 @@ def make_copies_engine(
 
     Raises:
         ModelError: the declaration cannot work.
-        ValueError: a thread count out of range.
+        ValueError: another scheduler, or a thread count out of range.
     """
     model.validate()
+    if scheduler not in COPIES_SCHEDULERS:
+        raise ValueError(f"scheduler must be one of {COPIES_SCHEDULERS} for copies, got {scheduler!r}")
     if not 1 <= threads <= MOST_THREADS:
         raise ValueError(f"threads must be from 1 to {MOST_THREADS}, got {threads}")
     if scheduler == "python":

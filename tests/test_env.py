@@ -26,7 +26,7 @@ from worlds import Lamps, Ring, Unruly
 from seer_env.env import SeerParallelEnv
 from seer_env.errors import ContractBreach, ModelError, SeerError
 
-SCHEDULERS = ("python", "serial", "seer", "ross-t")
+SCHEDULERS = ("python", "serial", "seer", "ross-t", "nbse")
 WORLDS = {"ring": lambda: Ring(patience=12), "lamps": lambda: Lamps(life=4)}
 
 

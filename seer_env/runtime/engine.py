@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Each thread has buffers of its own.
 MOST_THREADS = 1024
-#: The last two are the systems that the paper compares with; each takes threads as `seer` does.
-SCHEDULERS = ("python", "serial", "seer", "ross-t", "ross-t:round-robin")
+#: The last three are the systems that the paper compares with; each takes threads as `seer` does.
+SCHEDULERS = ("python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse")
 
 
 class Outputs(NamedTuple):
@@ -277,8 +277,12 @@ def make_engine(
         from seer_env.runtime.schedulers.compiled import CompiledEngine
 
         return CompiledEngine(model, scheduler, threads, event_capacity)
-    if scheduler in ("ross-t", "ross-t:round-robin"):
+    if scheduler in ("ross-t", "ross-t:round-robin", "nbse"):
         from seer_env.runtime.schedulers.static_binding import StaticBindingEngine
 
         return StaticBindingEngine(model, scheduler, threads, event_capacity)
+    if scheduler == "nbse":
+        from seer_env.runtime.schedulers.global_queue import GlobalQueueEngine
+
+        return GlobalQueueEngine(model, scheduler, threads, event_capacity)
     raise ValueError(f"scheduler must be one of {SCHEDULERS}, got {scheduler!r}")

@@ -1,7 +1,7 @@
 """Static binding: parts are performed once per window by their own worker or, if it is absent, by another."""
 
 import pytest
-from model.access import Violation, load
+from model.access import Violation, load, store
 from model.binding import EXECUTE, Binding
 from model.machine import explore
 from model.pool import Phase
@@ -54,8 +54,6 @@ class TakesByStore(Binding):
     """Takes a part by a load and a store."""
 
     def take(self, p, phase):
-        from model.access import store
-
         if (yield load(f"TAKEN{p}")) >= phase:
             return False
         yield store(f"TAKEN{p}", phase)

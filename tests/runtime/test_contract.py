@@ -13,7 +13,13 @@ from seer_env.runtime.engine import make_engine
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO
 
 N = 512
-SCHEDULERS = {"python": ("python", 1), "serial": ("serial", 1), "seer": ("seer", 2), "ross-t": ("ross-t", 2)}
+SCHEDULERS = {
+    "python": ("python", 1),
+    "serial": ("serial", 1),
+    "seer": ("seer", 2),
+    "ross-t": ("ross-t", 2),
+    "nbse": ("nbse", 2),
+}
 LIVE = np.ones(N, bool)
 
 #: Fault: the rule it breaks, and what the message says of the emission of entity 300.

@@ -14,7 +14,13 @@ from seer_env.errors import ModelError, SeerError
 from seer_env.runtime.engine import InitialEvents, initial_boundary, make_engine
 from seer_env.runtime.layout import pack_seq
 
-SCHEDULERS = {"python": ("python", 1), "serial": ("serial", 1), "seer": ("seer", 2), "ross-t": ("ross-t", 2)}
+SCHEDULERS = {
+    "python": ("python", 1),
+    "serial": ("serial", 1),
+    "seer": ("seer", 2),
+    "ross-t": ("ross-t", 2),
+    "nbse": ("nbse", 2),
+}
 LIVE = np.ones(16, bool)
 
 

@@ -17,7 +17,7 @@ from seer_env.runtime.engine import make_engine
 ALL = [
     ("python", 1),
     ("serial", 1),
-    *((scheduler, threads) for scheduler in ("seer", "ross-t") for threads in (1, 2, 3, 4, 8)),
+    *((scheduler, threads) for scheduler in ("seer", "ross-t", "nbse") for threads in (1, 2, 3, 4, 8)),
     *(("ross-t:round-robin", threads) for threads in (2, 3)),
 ]
 COMPILED = ALL[1:]
@@ -65,7 +65,7 @@ def test_every_scheduler_and_thread_count_gives_the_oracles_bytes(oracle, world,
 
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("threads", [2, 3, 8])
-@pytest.mark.parametrize("scheduler", ["seer", "ross-t", "ross-t:round-robin"])
+@pytest.mark.parametrize("scheduler", ["seer", "ross-t", "ross-t:round-robin", "nbse"])
 def test_the_oracles_bytes_where_every_phase_is_shared(oracle, world, scheduler, threads):
     engine = share_everything(fresh(world, scheduler, threads))
     assert played(engine, 3) == oracle[world]

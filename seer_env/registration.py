@@ -114,9 +114,16 @@ def make(
 
 
 def make_aec(world: str | EventModel, **arguments: Any) -> AECEnv:
-    """As `make`, through `pettingzoo.utils.parallel_to_aec`: agents act one after another."""
+    """As `make`, through `pettingzoo.utils.parallel_to_aec`: agents act one after another.
+
+    Raises:
+        ValueError: copies were asked for; others as `make`.
+    """
     from pettingzoo.utils import parallel_to_aec
 
+    copies = arguments.get("copies")
+    if copies is not None:
+        raise ValueError(f"copies={copies!r}: they step as arrays and have no AEC form; use make")
     return parallel_to_aec(make(world, **arguments))
 
 

@@ -232,6 +232,12 @@ def test_malformed_world_settings_are_quoted(text):
         parse_setting(text)
 
 
+@pytest.mark.parametrize("setting", ["n_agents=3", "copies=4", "check=True"])
+def test_what_is_no_option_of_a_world_is_refused(setting, capsys):
+    assert main(["run", "flock_v0", "--world", setting]) == 1
+    assert f"--world {setting.partition('=')[0]}: this is not the world's" in capsys.readouterr().err
+
+
 def test_output_file_without_a_folder_is_refused(tmp_path):
     with pytest.raises(CommandError, match="there is no folder"):
         check_writable(tmp_path / "missing" / "figures.json")

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seer_env.registration import registry
+
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -21,13 +23,21 @@ def scope():
     return names
 
 
-def test_the_episode_of_the_first_block_runs_to_its_end(scope):
-    assert scope["env"] is not None
-    assert scope["terminations"]
+def test_the_episode_of_the_first_block_is_cut_off_by_max_cycles(scope):
+    assert scope["truncations"]
+    assert all(scope["truncations"].values())
 
 
 def test_the_array_step_has_a_row_per_agent(scope):
     assert scope["terminated"].shape == scope["live"].shape == (400,)
+
+
+def test_every_world_and_every_linked_file_is_there():
+    text = README.read_text(encoding="utf-8")
+    for name in registry:
+        assert f"[`{name}`](" in text
+    for target in re.findall(r"[`\w]\]\(([^)#]+)\)", text):
+        assert (README.parent / target).exists(), target
 
 
 def test_copies_end_and_are_reset_one_by_one(scope):

@@ -53,6 +53,11 @@ def test_a_model_takes_no_further_arguments():
         make(Ring(), n_agents=5)
 
 
+def test_copies_have_no_aec_form():
+    with pytest.raises(ValueError, match=r"copies=2: .* no AEC form"):
+        registration.make_aec(Ring(), copies=2)
+
+
 def test_an_unknown_world_is_an_error_that_lists_the_known():
     with pytest.raises(registration.UnknownWorldError, match=r"no world 'nowhere_v0'.*aircraft_v0"):
         make("nowhere_v0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import sys
 from dataclasses import dataclass
@@ -54,7 +55,9 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
         raise CommandError(f"--agents {args.agents}: at least 1")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # for module:Class, as `python -m` has it
-    settings: dict[str, Any] = {**dict(map(parse_setting, args.world)), **more}
+    settings = dict(map(parse_setting, args.world))
+    for name in settings.keys() & inspect.signature(make).parameters.keys():
+        raise CommandError(f"--world {name}: this is not the world's; --help has the options of the command")
     try:
         return make(
             args.env,
@@ -63,6 +66,7 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
             scheduler=args.scheduler,
             max_cycles=args.max_cycles,
             **settings,
+            **more,
         )
     except (TypeError, ValueError) as error:
         raise CommandError(f"{args.env}: {error}") from error

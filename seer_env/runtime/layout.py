@@ -192,17 +192,21 @@ CONTROL = np.dtype(
         ("measured_before", "f8"),
         ("shared_kind", "i8"),  # the phase that was published last, until it has been learned from
         ("shared_total", "i8"),
-        ("shared_cost", "f8"),
+        ("shared_cost", "f8"),  # expected nanoseconds of one event of it, or of one item
         ("phase_started", "i8"),
         ("settling", "i8"),  # items of the shared EXECUTE that is being settled, or 0
         ("executed_from", "i8"),  # when that one was published
-        # wall time of an item in phases like this one (`transition.likeness`), alone and shared, and how
-        # often there was one: what sharing is decided by where it may or may not pay
-        ("wall_direct", "f8", (LIKENESSES,)),
-        ("wall_shared", "f8", (LIKENESSES,)),
+        ("executed_events", "i8"),  # what it executed
+        # wall time of phases like this one (`transition.likeness`), alone and shared, and the events or items
+        # they did in it, both fading; and how often there was one: what decides where sharing may not pay
+        ("direct_ns", "f8", (LIKENESSES,)),
+        ("direct_units", "f8", (LIKENESSES,)),
+        ("shared_ns", "f8", (LIKENESSES,)),
+        ("shared_units", "f8", (LIKENESSES,)),
         ("turns", "i8", (LIKENESSES,)),
         ("deadline", "i8"),
         ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing
+        ("events_per_entity", "f8"),  # in a round, moving average
         ("action_cost", "f8"),
         ("output_cost", "f8"),
         ("emission_limit", "i8"),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FIRST_SLOTS = 1024
 #: Estimates to start from, nanoseconds: high, so that no long phase is executed in one piece before
 #: its cost is known.
-FIRST_COSTS = {"event_cost": 1000.0, "action_cost": 1000.0, "output_cost": 1000.0}
+FIRST_COSTS = {"event_cost": 1000.0, "events_per_entity": 1.0, "action_cost": 1000.0, "output_cost": 1000.0}
 
 
 class Memory:

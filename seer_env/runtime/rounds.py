@@ -10,9 +10,9 @@ from seer_env.runtime.transition import (
     AT_SETTLE,
     AT_SETTLED,
     AT_WINDOW,
-    compare,
     moving_average,
     offering,
+    remember,
     transitions,
 )
 from seer_env.runtime.waiting import clock_ns
@@ -46,7 +46,8 @@ def advance(control, worker, worker_address):
         refresh_supers(control, control.n_blocks_ready)
         if control.settling != 0:
             elapsed = float(clock_ns() - control.executed_from)
-            compare(control.wall_shared, EXECUTE, elapsed, control.settling)
+            walls = control.shared_ns, control.shared_units
+            remember(*walls, EXECUTE, control.settling, elapsed, control.executed_events)
             control.settling = 0
         control.stage = AT_WINDOW
     elif stage == AT_EXECUTED:
@@ -79,7 +80,8 @@ def next_round(control, worker, worker_address):
                     break
         else:
             control.stage = AT_EXECUTED
-            if offer(control, worker, worker_address, EXECUTE, n, control.event_cost):
+            cost = control.event_cost * control.events_per_entity
+            if offer(control, worker, worker_address, EXECUTE, n, cost):
                 control.shared_rounds += 1 - control.direct
                 return True
             control.stage = AT_WINDOW

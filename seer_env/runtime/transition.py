@@ -66,16 +66,20 @@ def offering(scheduler, perform):
 
     @kernel_for(scheduler)
     def offer(control, worker, worker_address, kind, total, cost):
-        """Execute a phase at once if it is too small to share, else publish it; True if published."""
+        """Execute a phase at once if it is too small to share, else publish it; True if published.
+
+        `cost` is expected of one item, in nanoseconds.
+        """
         if total == 0:
             return False
         if not worth_sharing(control, kind, total, cost):
             control.direct = 1
-            started = clock_ns()
+            started, events = clock_ns(), worker.events
             perform(control, worker, worker_address, kind, int64(0), total)
-            elapsed = float(clock_ns() - started)
-            learn(control, kind, elapsed, total)
-            compare(control.wall_direct, kind, elapsed, total)
+            elapsed, events = float(clock_ns() - started), worker.events - events
+            learn(control, kind, elapsed, total, events)
+            units = events if kind == EXECUTE else total
+            remember(control.direct_ns, control.direct_units, kind, total, elapsed, units)
             return False
         grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
         grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
@@ -90,7 +94,8 @@ def share(control, kind, total, cost, grain):
     """Publish a phase, and remember from where on to learn what it costs."""
     control.direct = 1 if control.threads == 1 else 0
     control.events_before, control.measured_before = totals(control)
-    control.shared_kind, control.shared_total, control.shared_cost = kind, total, cost
+    control.shared_kind, control.shared_total = kind, total
+    control.shared_cost = control.event_cost if kind == EXECUTE else cost
     control.phase_started = clock_ns()
     publish(control, kind, total, grain)
 
@@ -109,10 +114,11 @@ def worth_sharing(control, kind, total, cost):
         return True
     k = likeness(kind, total)
     control.turns[k] += 1
-    alone, shared = control.wall_direct[k], control.wall_shared[k]
+    alone, shared = control.direct_units[k], control.shared_units[k]
     if alone == 0.0 or shared == 0.0:
         return alone != 0.0
-    return (shared < alone) != (control.turns[k] % EXPLORE == 0)
+    shared_is_faster = control.shared_ns[k] * alone < control.direct_ns[k] * shared
+    return shared_is_faster != (control.turns[k] % EXPLORE == 0)
 
 
 @kernel
@@ -127,33 +133,42 @@ def likeness(kind, total):
 
 
 @kernel
-def compare(walls, kind, elapsed, total):
-    """Remember what an item took in a phase like this one."""
-    if kind in (EXECUTE, ACT, OBSERVE):
-        k = likeness(kind, total)
-        known = walls[k] if walls[k] != 0.0 else elapsed / total
-        walls[k] = moving_average(known, elapsed, total, most=2.0)
+def remember(ns, units, kind, total, elapsed, done):
+    """Add a phase of `total` items, which did `done` events or items, to what is known of phases like it.
+
+    Sums, not an average of ratios: rounds of one world may hold one event per entity or twenty, and the
+    heavy ones are what sharing is for. A phase counts as at most twice as slow as expected: a core that
+    was taken away once must not decide how the next hundred are done.
+    """
+    if done == 0 or kind not in (EXECUTE, ACT, OBSERVE):
+        return
+    k = likeness(kind, total)
+    if units[k] > 0.0:
+        elapsed = min(elapsed, 2.0 * done * ns[k] / units[k])
+    ns[k], units[k] = 0.75 * ns[k] + elapsed, 0.75 * units[k] + done
 
 
 @kernel
-def moving_average(average, elapsed, items, most=8.0):
+def moving_average(average, elapsed, items):
     """Of an item's cost in nanoseconds of one worker's time.
 
-    A measurement counts as at most `most` times the average: one that a preempted core has spoilt must
-    not decide how the next steps are done. Where two averages are compared that takes a low bound.
+    A measurement counts as at most eightfold the average: one that a preempted core has spoilt must
+    not have small phases shared for many steps.
     """
     if items == 0:
         return average
-    return 0.75 * average + 0.25 * min(max(1.0, elapsed / items), most * average)
+    return 0.75 * average + 0.25 * min(max(1.0, elapsed / items), 8.0 * average)
 
 
 @kernel
-def learn(control, kind, elapsed, items):
-    """Learn what an item of a phase costs; events are learned per round (`rounds.next_round`)."""
+def learn(control, kind, elapsed, total, events):
+    """Learn from a phase what one of its items costs; for a direct round `next_round` learns of events."""
     if kind == ACT:
-        control.action_cost = moving_average(control.action_cost, elapsed, items)
+        control.action_cost = moving_average(control.action_cost, elapsed, total)
     elif kind == OBSERVE:
-        control.output_cost = moving_average(control.output_cost, elapsed, items)
+        control.output_cost = moving_average(control.output_cost, elapsed, total)
+    elif kind == EXECUTE:
+        control.events_per_entity = 0.75 * control.events_per_entity + 0.25 * events / total
 
 
 @kernel
@@ -161,14 +176,17 @@ def learn_from_shared(control):
     """Learn from the phase that has just been completed by all workers."""
     kind, total = control.shared_kind, control.shared_total
     control.shared_kind = NOTHING
-    if kind != EXECUTE:  # whose wall time ends when it is settled
-        compare(control.wall_shared, kind, float(clock_ns() - control.phase_started), total)
+    if kind == NOTHING:
+        return
     events, measured = totals(control)
-    elapsed = measured - control.measured_before
-    if kind == EXECUTE:
-        control.event_cost = moving_average(control.event_cost, elapsed, events - control.events_before)
+    events, elapsed = events - control.events_before, measured - control.measured_before
+    learn(control, kind, elapsed, total, events)
+    if kind == EXECUTE:  # whose wall time ends when it is settled
+        control.event_cost = moving_average(control.event_cost, elapsed, events)
+        control.executed_events = events
     else:
-        learn(control, kind, elapsed, total)
+        wall = float(clock_ns() - control.phase_started)
+        remember(control.shared_ns, control.shared_units, kind, total, wall, total)
 
 
 @kernel

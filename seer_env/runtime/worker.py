@@ -25,7 +25,7 @@ from seer_env.runtime.layout import (
     WORKER,
 )
 from seer_env.runtime.leq import kernel, kernel_for
-from seer_env.runtime.phases import RESUME, STOP, perform
+from seer_env.runtime.phases import EXECUTE, RESUME, STOP, perform
 from seer_env.runtime.rounds import transition
 from seer_env.runtime.transition import publish
 from seer_env.runtime.waiting import LONGEST_SLEEP_MS, SPINS, block_while_equal, clock_ns, pause, wake_all
@@ -100,12 +100,13 @@ def working(scheduler, claim, perform, transition):
                 phase = load(sync, PHASE)
                 continue
             items = min(grain, total - first)
-            started = clock_ns()
+            started, events = clock_ns(), worker.events
             perform(control, worker, worker_address, kind, first, first + items)
             now = clock_ns()
             worker.busy += now - started
             # A core that was taken away in mid-claim must not make the phase look worth sharing.
-            worker.measured += min(float(now - started), CREDIBLE * items * control.shared_cost)
+            units = worker.events - events if kind == EXECUTE else items
+            worker.measured += min(float(now - started), CREDIBLE * units * control.shared_cost)
             if add(sync, DONE, items) + items == total:
                 transition(control, worker, worker_address)
                 if control.alone:

@@ -76,9 +76,9 @@ class SeerParallelEnv(Episode, ParallelEnv):
     ):
         if global_state not in list(GLOBAL_STATES):
             raise ValueError(f"global_state must be one of {list(GLOBAL_STATES)}, got {global_state!r}")
+        self.metadata = self._metadata(model)  # type: ignore[misc]  # name and modes are the model's
+        self.render_mode = self._checked_render_mode(model, render_mode)
         super().__init__(model, scheduler, threads, max_cycles, strict_actions, check, event_capacity)
-        self.metadata = self._metadata()  # type: ignore[misc]  # name and modes are the model's
-        self.render_mode = self._checked_render_mode(render_mode)
         self._observation_space = space_like(model.observation_space)
         self._action_spaces: dict[str, spaces.Space] = {}
         self._global_state = GLOBAL_STATES[global_state](model.observation_space, model.n_agents)
@@ -234,15 +234,14 @@ class SeerParallelEnv(Episode, ParallelEnv):
         except KeyError:
             raise KeyError(f"{agent!r} is no agent of {self}: see possible_agents") from None
 
-    def _metadata(self) -> dict[str, Any]:
-        drawn = hasattr(self.model, "render_frame")
-        modes = list(type(self).metadata["render_modes"]) if drawn else []
-        return {**type(self).metadata, "name": self.model.name, "render_modes": modes}
+    def _metadata(self, model: EventModel) -> dict[str, Any]:
+        modes = list(type(self).metadata["render_modes"]) if hasattr(model, "render_frame") else []
+        return {**type(self).metadata, "name": model.name, "render_modes": modes}
 
-    def _checked_render_mode(self, mode: str | None) -> str | None:
+    def _checked_render_mode(self, model: EventModel, mode: str | None) -> str | None:
         modes = self.metadata["render_modes"]
         if mode is not None and mode not in modes:
-            hint = f"one of {modes}" if modes else f"None: {type(self.model).__name__} has no render_frame"
+            hint = f"one of {modes}" if modes else f"None: {type(model).__name__} has no render_frame"
             raise ValueError(f"render_mode must be {hint}, got {mode!r}")
         return mode
 

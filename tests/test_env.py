@@ -23,6 +23,7 @@ from pettingzoo.utils import parallel_to_aec
 from window_backend import using
 from worlds import Lamps, Ring, Unruly
 
+from seer_env import episode
 from seer_env.env import SeerParallelEnv
 from seer_env.errors import ContractBreach, ModelError, SeerError
 
@@ -566,6 +567,13 @@ def test_a_render_mode_of_a_world_without_pictures_is_refused():
 def test_an_unknown_render_mode_is_refused():
     with pytest.raises(ValueError, match="rgb_array"):
         make_env(Lamps(), render_mode="ansi")
+
+
+@pytest.mark.parametrize("wrong", [{"render_mode": "ansi"}, {"global_state": "mean"}])
+def test_what_is_shown_is_checked_before_anything_is_compiled(monkeypatch, wrong):
+    monkeypatch.setattr(episode, "make_engine", lambda *_: pytest.fail("an engine was made"))
+    with pytest.raises(ValueError, match="must be one of"):
+        SeerParallelEnv(Lamps(), **wrong)
 
 
 def test_render_without_a_mode_says_so():

@@ -20,10 +20,11 @@ import tyro
 
 from seer_env.bench.cores import worth_of_second_core
 from seer_env.bench.flock_loop import FlockLoop
+from seer_env.bench.options import check_measurement
 from seer_env.bench.report import print_table, progress_bar
 from seer_env.bench.tick import Tick
 from seer_env.bench.timing import interleaved, machine, medians, seconds_per_call
-from seer_env.commands.output import CommandError, check_writable, write_json
+from seer_env.commands.output import CommandError, write_json
 from seer_env.env import SeerParallelEnv
 from seer_env.envs.flock_v0 import Flock
 
@@ -62,12 +63,7 @@ def main(args: Args) -> int:
     """
     if min(args.agents, default=18) < 18:
         raise CommandError(f"--agents {min(args.agents)}: the loop needs at least 18")
-    most = numba.config.NUMBA_NUM_THREADS
-    if args.repeats < 1 or args.seconds <= 0:
-        raise CommandError(f"--repeats {args.repeats} --seconds {args.seconds}: must be positive")
-    if not all(1 <= t <= most for t in args.threads):
-        raise CommandError(f"--threads {args.threads}: from 1 to {most}; NUMBA_NUM_THREADS sets the most")
-    check_writable(args.json)
+    check_measurement(args.repeats, args.seconds, args.threads, args.json)
     if args.quick:
         args.repeats, args.seconds = 1, 0.02
     pairs = [(n, t) for n in args.agents for t in args.threads]

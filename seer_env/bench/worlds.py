@@ -13,16 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numba
 import tyro
 
 from seer_env.bench.copies import CASES, compare_copies, print_copies
 from seer_env.bench.cores import worth_of_second_core
 from seer_env.bench.magent2 import MAgent2Battle, equal_terms, why_absent
+from seer_env.bench.options import check_measurement
 from seer_env.bench.players import ArrayPlayer, DictPlayer, Pace, Player, pace
 from seer_env.bench.report import print_table, progress_bar
 from seer_env.bench.timing import interleaved, machine, medians
-from seer_env.commands.output import CommandError, check_writable, write_json
+from seer_env.commands.output import CommandError, write_json
 
 #: Agents of each world. PCS: the sizes of the SEER paper (arXiv 2611.07996), as for Aircraft its smallest
 #: and largest; battle: those at which MAgent2 is measured.
@@ -102,12 +102,7 @@ def _check(args: Args) -> None:
     unknown = [world for world in args.worlds if world not in SIZES]
     if unknown:
         raise CommandError(f"--worlds: no world {unknown[0]!r}; there are {' '.join(SIZES)}")
-    most = numba.config.NUMBA_NUM_THREADS
-    if args.repeats < 1 or args.seconds <= 0:
-        raise CommandError(f"--repeats {args.repeats} --seconds {args.seconds}: must be positive")
-    if not all(1 <= t <= most for t in args.threads):
-        raise CommandError(f"--threads {args.threads}: from 1 to {most}; NUMBA_NUM_THREADS sets the most")
-    check_writable(args.json)
+    check_measurement(args.repeats, args.seconds, args.threads, args.json)
 
 
 def measure(world: str, n: int, args: Args, with_rival: bool) -> list[dict]:

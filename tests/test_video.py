@@ -117,6 +117,12 @@ def test_a_video_that_could_not_be_written_is_refused_at_once(tmp_path, monkeypa
         Video(tmp_path / name, fps=5)
 
 
+def test_it_is_refused_before_the_world_is_made(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run_module, "make_world", lambda args, **more: pytest.fail("a world was made"))
+    assert main(["run", "aircraft_v0", "--video", str(tmp_path / "film.avi")]) == 1
+    assert ".gif or a .mp4" in capsys.readouterr().err
+
+
 def test_every_zeroth_step_is_refused(tmp_path, capsys):
     assert main(["run", "aircraft_v0", "--video", str(tmp_path / "x.gif"), "--video-every", "0"]) == 1
     assert "--video-every 0: at least 1" in capsys.readouterr().err

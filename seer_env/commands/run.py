@@ -12,7 +12,7 @@ import tyro
 
 from seer_env.commands.output import CommandError, check_writable, print_table, write_json
 from seer_env.commands.tally import Tally
-from seer_env.commands.video import Video
+from seer_env.commands.video import Video, check_video
 from seer_env.commands.world import World, make_world
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class Run(World):
             raise CommandError(f"--video-every {self.video_every}: at least 1")
         for file in (self.picture, self.json_file):
             check_writable(file)
+        check_video(self.video)
         env = make_world(self, **self._extra_options())
         tally = Tally()
         with Video(self.video, env.metadata["render_fps"]) if self.video else nullcontext() as video:

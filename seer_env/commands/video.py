@@ -36,14 +36,9 @@ class Video:
     """
 
     def __init__(self, path: Path, fps: float):
-        writers = {".gif": _gif, ".mp4": _mp4}
-        if path.suffix.lower() not in writers:
-            raise CommandError(f"{path}: a video is a .gif or a .mp4 file")
-        check_writable(path)
-        if path.suffix.lower() == ".mp4":
-            _require_ffmpeg(path)
+        check_video(path)
         self.path, self.fps, self.frames = path, fps, 0
-        self._write = writers[path.suffix.lower()]
+        self._write = _gif if path.suffix.lower() == ".gif" else _mp4
         self._writer: Writer | None = None
         self._shape: tuple[int, ...] = ()
 
@@ -80,6 +75,21 @@ class Video:
             yield
         except OSError as error:
             raise CommandError(f"{self.path}: {error}") from error
+
+
+def check_video(path: Path | None) -> None:
+    """Refuse a video that could not be written, before any work is done.
+
+    Raises:
+        CommandError: as `Video`.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in (".gif", ".mp4"):
+        raise CommandError(f"{path}: a video is a .gif or a .mp4 file")
+    check_writable(path)
+    if path.suffix.lower() == ".mp4":
+        _require_ffmpeg(path)
 
 
 def _gif(path: Path, fps: float) -> Writer:

@@ -41,9 +41,9 @@ from seer_env.runtime.transition import (
     AT_SETTLE,
     AT_SETTLED,
     AT_WINDOW,
-    compare,
     moving_average,
     offering,
+    remember,
     share,
     totals,
     transitions,
@@ -327,7 +327,7 @@ def close_window(control, calendar, walls, elapsed, events):
     """Learn what a window holds and costs, and give back what it has left."""
     put_back(control, calendar)
     if events > 0 and elapsed > 0.0:
-        compare(walls, EXECUTE, elapsed, events)
+        remember(*walls, EXECUTE, events, elapsed, events)
     calendar.expected = 0.75 * calendar.expected + 0.25 * events
 
 
@@ -340,7 +340,8 @@ def run_window(control, calendar, worker, worker_address):
     perform(control, worker, worker_address, SETTLE, int64(0), int64(1))
     perform(control, worker, worker_address, EXECUTE, int64(0), int64(1))
     elapsed = float(clock_ns() - started) if timed else 0.0
-    close_window(control, calendar, control.wall_direct, elapsed, worker.events - events)
+    walls = control.direct_ns, control.direct_units
+    close_window(control, calendar, walls, elapsed, worker.events - events)
 
 
 @kernel
@@ -387,7 +388,8 @@ def advance(control, worker, worker_address):
     if control.stage == AT_EXECUTED:
         events = totals(control)[0]
         elapsed = float(clock_ns() - calendar.started)
-        close_window(control, calendar, control.wall_shared, elapsed, events - control.events_before)
+        walls = control.shared_ns, control.shared_units
+        close_window(control, calendar, walls, elapsed, events - control.events_before)
         keep_density(control, calendar, events)
     control.stage = AT_WINDOW
     return False

@@ -41,9 +41,9 @@ from seer_env.runtime.transition import (
     AT_EXECUTED,
     AT_SETTLE,
     AT_WINDOW,
-    compare,
     moving_average,
     offering,
+    remember,
     share,
     totals,
     transitions,
@@ -194,7 +194,7 @@ def open_window(control, binding):
 def learn_window(control, binding, walls, elapsed, events):
     """Remember how many events a window holds, and what one took."""
     if events > 0:
-        compare(walls, EXECUTE, elapsed, events)
+        remember(*walls, EXECUTE, events, elapsed, events)
     binding.expected = 0.75 * binding.expected + 0.25 * events
 
 
@@ -209,7 +209,8 @@ def run_window(control, binding, worker, worker_address):
         run_part(control, binding, worker, worker_address, p)
     events = worker.events - events
     if timed:
-        learn_window(control, binding, control.wall_direct, float(clock_ns() - started), events)
+        walls = control.direct_ns, control.direct_units
+        learn_window(control, binding, walls, float(clock_ns() - started), events)
     else:
         binding.expected = 0.75 * binding.expected + 0.25 * events
 
@@ -252,7 +253,8 @@ def advance(control, worker, worker_address):
     if control.stage == AT_EXECUTED:
         events = totals(control)[0] - control.events_before
         elapsed = float(clock_ns() - control.phase_started)
-        learn_window(control, binding, control.wall_shared, elapsed, events)
+        walls = control.shared_ns, control.shared_units
+        learn_window(control, binding, walls, elapsed, events)
     control.stage = AT_WINDOW
     return False
 

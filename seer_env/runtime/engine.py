@@ -277,7 +277,7 @@ def make_engine(
         from seer_env.runtime.schedulers.compiled import CompiledEngine
 
         return CompiledEngine(model, scheduler, threads, event_capacity)
-    if scheduler in ("ross-t", "ross-t:round-robin", "nbse"):
+    if scheduler in ("ross-t", "ross-t:round-robin"):
         from seer_env.runtime.schedulers.static_binding import StaticBindingEngine
 
         return StaticBindingEngine(model, scheduler, threads, event_capacity)

@@ -42,7 +42,7 @@ CALENDAR = np.dtype(
         ("expected", "f8"),  # events of a window, moving average
         ("density", "f8"),  # events per unit of time when it was last measured
         ("measured_at", "f8"),  # time up to which the density is known
-        ("measured_events", "i8"),  # events of this step that it counts
+        ("measured_events", "i8"),  # events of this step that were executed then; negative: of earlier ones
     ],
     align=True,
 )
@@ -52,6 +52,8 @@ FAR, RUN_NEXT, CUT = 0, STRIDE, 2 * STRIDE
 CALENDAR_WORDS = 3 * STRIDE
 #: Events that a day should hold, and how far from it a year may be before it is made anew.
 PER_DAY, TOLERANCE = 2.0, 8.0
+#: It is looked at every so many events and days: events of one time alone have no density.
+MEASURED, MEASURED_DAYS = 4096, 8.0
 LAST_DAY = 1 << 61
 #: Where a taker stops that does not.
 NEVER = np.iinfo(np.int64).max
@@ -201,9 +203,8 @@ def first_density(control):
 def keep_density(control, calendar, events):
     """Make the year anew if it has become unfit; `events` is how many this step has executed."""
     now = control.window
-    if events < calendar.measured_events:  # of an earlier step
-        calendar.measured_events, calendar.measured_at = 0, control.clock
-    if events - calendar.measured_events < 4096 or now <= calendar.measured_at:
+    days = (now - calendar.measured_at) * calendar.per_unit
+    if events - calendar.measured_events < MEASURED or days < MEASURED_DAYS:
         return
     density = (events - calendar.measured_events) / (now - calendar.measured_at)
     calendar.measured_events, calendar.measured_at = events, now

@@ -406,8 +406,11 @@ def global_queue_main(index, control_address):
     me = max(index, int64(0))
     worker_address = control.workers + me * WORKER_BYTES
     if index < 0:
+        calendar = calendar_of(control)
+        calendar.measured_events -= control.events
         if control.stage < AT_SETTLE and control.queued_for != control.threads:
-            build(control, calendar_of(control), first_density(control))
+            build(control, calendar, first_density(control))
+            calendar.measured_events, calendar.measured_at = 0, control.clock
         begin(control)
     work(control, workers_of(control)[me], worker_address)
 

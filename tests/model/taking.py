@@ -1,4 +1,4 @@
-"""The takers of `runtime/schedulers/global_queue.py` as model programs.
+"""The takers of `runtime/schedulers/taking.py` as model programs.
 
 Each method mirrors the function of its name, access by access; a mutant overrides one method.
 """

@@ -28,7 +28,7 @@ CALENDAR = np.dtype(
         ("base", "i8"),  # no pending event has an earlier day; a year begins here
         ("far_base", "i8"),  # `base` when the far events were last looked through
         ("words", "i8"),  # address of the words that workers share
-        ("owner", "i8"),  # address of who has taken an entity, int64 [N]: see global_queue.py
+        ("owner", "i8"),  # address of who has taken an entity, int64 [N]: see taking.py
         ("run_slot", "i8"),  # address of the slots of the window's events, int32, in ranges of key order
         ("run_target", "i8"),  # and of their entities
         ("ranges", "i8"),  # address of the first event and the number of events of each range, int64

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numba import int64, types
 
-from seer_env.runtime.atomics import array_at, call3, compare_and_swap, load, record_at, store
+from seer_env.runtime.atomics import array_at, call3, compare_and_swap, load, prefetch, record_at, store
 from seer_env.runtime.compile import c_function, package_fingerprint
 from seer_env.runtime.layout import ALIGNMENT, CLAIM, CONTROL, MICRO_SHIFT, STRIDE, aligned_zeros
 from seer_env.runtime.leq import HEADER, free_slot, kernel
@@ -27,6 +27,7 @@ from seer_env.runtime.schedulers.binding_queues import (
     bind,
     drain,
     drain_all,
+    first_of_four,
     heap_of,
     parts_of,
     pop,
@@ -50,7 +51,7 @@ from seer_env.runtime.transition import (
     worth_sharing,
 )
 from seer_env.runtime.waiting import clock_ns
-from seer_env.runtime.window import pool_of, sync_of, workers_of
+from seer_env.runtime.window import leq_of, pool_of, sync_of, workers_of
 from seer_env.runtime.worker import WORKER_BYTES, begin, claim, working
 
 HEADER_BYTES = HEADER.itemsize
@@ -117,6 +118,7 @@ def run_part(control, binding, worker, worker_address, p):
     """Execute the events of part p in the safe window, in key order."""
     part = parts_of(binding)[p]
     heap, pool, sync = heap_of(part), pool_of(control), sync_of(control)
+    leq, states = leq_of(control), array_at(control.state, np.uint8)
     handlers = array_at(control.handlers, np.int64)
     limit, zero, micro = control.window, control.zero, control.micro
     worker.collect, worker.stopped = 1, 0
@@ -129,6 +131,11 @@ def run_part(control, binding, worker, worker_address, p):
         i, kind = int64(event.target), int64(event.kind)
         worker.me, worker.now, worker.seq, worker.kind = i, event.time, event.seq, kind
         worker.micro, worker.collected = event.seq >> MICRO_SHIFT, -1
+        if control.far and part.size > ROOT + 1:
+            following = heap[first_of_four(pool, heap, int64(ROOT + 1))]  # most likely the next root
+            prefetch(pool, following.slot)
+            prefetch(leq, following.target)
+            prefetch(states, following.target * control.state_stride)
         state = control.state + i * control.state_stride
         call3(handlers[kind], state, control.pool + slot * HEADER_BYTES, worker_address)
         worker.events += 1

@@ -69,7 +69,7 @@ Contender = tuple[str, int]
 SECOND_CORE: Contender = ("second core", 2)
 
 
-Name = Literal["heap", "python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse"]
+Name = Literal["heap", "python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim"]
 ONE_THREAD = ("heap", "python", "serial")
 
 

@@ -32,7 +32,9 @@ class World:
     threads: Annotated[Literal["auto"] | int, tyro.conf.arg(metavar="auto|INT")] = "auto"
     """Threads of a step. Outputs do not depend on it; `auto` follows the size of the work."""
 
-    scheduler: Literal["auto", "serial", "seer", "python", "ross-t", "ross-t:round-robin", "nbse"] = "auto"
+    scheduler: Literal[
+        "auto", "serial", "seer", "python", "ross-t", "ross-t:round-robin", "nbse", "root-sim"
+    ] = "auto"
     """How a step's events are executed: serial (one thread, compiled), seer (in parallel), python
     (slow, breakpoints work), or a system to compare with. All give the same bytes."""
 

@@ -147,6 +147,18 @@ def call3(typingctx, address, a, b, c):
 
 
 @intrinsic
+def copy_bytes(typingctx, target, source, count):
+    """Copy `count` bytes between addresses that do not overlap."""
+
+    def codegen(context, builder, sig, args):
+        places = [builder.inttoptr(address, I8.as_pointer()) for address in args[:2]]
+        cgutils.raw_memcpy(builder, *places, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
 def prefetch(typingctx, array, index):
     """Hint that `array[index]` will be read soon."""
 

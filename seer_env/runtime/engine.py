@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Each thread has buffers of its own.
 MOST_THREADS = 1024
-#: The last three are the systems that the paper compares with; each takes threads as `seer` does.
-SCHEDULERS = ("python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse")
+#: The last four are the systems that the paper compares with; each takes threads as `seer` does.
+SCHEDULERS = ("python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim")
 
 
 class Outputs(NamedTuple):
@@ -285,4 +285,8 @@ def make_engine(
         from seer_env.runtime.schedulers.global_queue import GlobalQueueEngine
 
         return GlobalQueueEngine(model, scheduler, threads, event_capacity)
+    if scheduler == "root-sim":
+        from seer_env.runtime.schedulers.time_warp import TimeWarpEngine
+
+        return TimeWarpEngine(model, scheduler, threads, event_capacity)
     raise ValueError(f"scheduler must be one of {SCHEDULERS}, got {scheduler!r}")

@@ -141,6 +141,10 @@ class Pool:
             word = seen
         return -1
 
+    def claim_of(self, kind, phase, total, grain):
+        """The claim that `working` is given; a scheduler may claim by the kind of phase."""
+        return (yield from self.claim(phase, total, grain))
+
     def wait_for_phase(self, phase):
         """Mirrors `worker.wait_for_phase`, with a sleep after every look: spinning adds no schedule."""
         while True:
@@ -188,7 +192,7 @@ class Pool:
             grain = yield load("GRAIN")
             if kind == STOP and (yield load("PHASE")) == phase:
                 return 0
-            first = yield from self.claim(phase, total, grain)
+            first = yield from self.claim_of(kind, phase, total, grain)
             if first < 0:
                 del kind, total, grain, first
                 if not (yield from self.wait_for_phase(phase)):

@@ -15,6 +15,7 @@ from seer_env.errors import ContractBreach
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.memory import FIRST_SLOTS
 from seer_env.runtime.schedulers import compiled
+from seer_env.runtime.time_warp import memory as warp_memory
 
 SCHEDULERS = {
     "python": ("python", 1),
@@ -22,6 +23,7 @@ SCHEDULERS = {
     "seer": ("seer", 2),
     "ross-t": ("ross-t", 2),
     "nbse": ("nbse", 2),
+    "root-sim": ("root-sim", 2),
 }
 N = 256
 #: How a step can fail, in an action and in the middle of a window.
@@ -104,10 +106,11 @@ def test_a_failed_first_step_leaves_the_reset(engine, unfailing):
     assert play(engine, 0, 10) == unfailing
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse"])
+@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
 @pytest.mark.parametrize("events", [FIRST_SLOTS // N, 40], ids=["just", "many times"])
-def test_running_out_of_slots_changes_no_result(scheduler, events):
+def test_running_out_of_slots_changes_no_result(scheduler, events, monkeypatch):
     """Slots run out in the action phase, in windows, and for one entity alone."""
+    monkeypatch.setattr(warp_memory, "SLOTS_AHEAD", 64)
     engines = [make_engine(Faulty(N), "python"), make_engine(Faulty(N), *SCHEDULERS[scheduler])]
     for engine in engines:
         engine.reset(8)
@@ -121,7 +124,7 @@ def test_running_out_of_slots_changes_no_result(scheduler, events):
     assert engines[1]._memory.slots > slots
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse"])
+@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
 def test_one_entity_may_use_up_all_slots(scheduler):
     engines = [make_engine(Faulty(N), "python"), make_engine(Faulty(N), *SCHEDULERS[scheduler])]
     for engine in engines:
@@ -130,7 +133,7 @@ def test_one_entity_may_use_up_all_slots(scheduler):
     assert engines[0].digest() == engines[1].digest()
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse"])
+@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
 def test_a_step_that_first_runs_out_of_slots_and_then_breaches_is_undone(scheduler):
     engine = make_engine(Faulty(N), *SCHEDULERS[scheduler])
     engine.reset(8)
@@ -220,7 +223,7 @@ class Interrupter:
         return False
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse"])
+@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
 @pytest.mark.parametrize("kind", ["legal", "breach", "slots"])
 def test_an_interrupt_at_any_line_of_a_step_leaves_a_whole_boundary(scheduler, kind):
     """The boundary before, or, from the moment the step is complete, the one after; its future is right."""

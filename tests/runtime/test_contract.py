@@ -19,6 +19,7 @@ SCHEDULERS = {
     "seer": ("seer", 2),
     "ross-t": ("ross-t", 2),
     "nbse": ("nbse", 2),
+    "root-sim": ("root-sim", 2),
 }
 LIVE = np.ones(N, bool)
 

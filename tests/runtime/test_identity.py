@@ -17,7 +17,11 @@ from seer_env.runtime.engine import make_engine
 ALL = [
     ("python", 1),
     ("serial", 1),
-    *((scheduler, threads) for scheduler in ("seer", "ross-t", "nbse") for threads in (1, 2, 3, 4, 8)),
+    *(
+        (scheduler, threads)
+        for scheduler in ("seer", "ross-t", "nbse", "root-sim")
+        for threads in (1, 2, 3, 4, 8)
+    ),
     *(("ross-t:round-robin", threads) for threads in (2, 3)),
 ]
 COMPILED = ALL[1:]

@@ -16,7 +16,7 @@ from seer_env.env import SeerParallelEnv
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.schedulers import compiled
 
-SCHEDULERS = [("python", 1), ("serial", 1), ("seer", 2), ("ross-t", 2), ("nbse", 2)]
+SCHEDULERS = [("python", 1), ("serial", 1), ("seer", 2), ("ross-t", 2), ("nbse", 2), ("root-sim", 2)]
 
 #: Steps a twin and the engine; between, a step of the engine that would take 20 s is interrupted.
 LONG_STEP = """
@@ -46,6 +46,7 @@ print(json.dumps({"late": late, "unchanged": engine.digest() == before, "goes_on
         ("seer", 2, 2000, 8e5, 0.1, "ticks"),
         ("ross-t", 2, 2000, 8e5, 0.1, "ticks"),
         ("nbse", 2, 2000, 8e5, 0.1, "ticks"),
+        ("root-sim", 2, 2000, 8e5, 0.1, "ticks"),
         ("serial", 1, 2000, 8e5, 1.0, "ticks"),  # one safe window: all events of an entity in a row
         ("serial", 1, 20_000, 8e5, 0.1, "action"),
         ("seer", 2, 20_000, 8e5, 0.1, "outputs"),
@@ -117,7 +118,7 @@ def future() -> str:
 
 
 #: Every point, or every so many of the thousands that the python scheduler has.
-STRIDE = {"python": 29, "serial": 1, "seer": 1, "ross-t": 1, "nbse": 1}
+STRIDE = {"python": 29, "serial": 1, "seer": 1, "ross-t": 1, "nbse": 1, "root-sim": 1}
 
 
 @pytest.mark.usefixtures("one_checkpoint")

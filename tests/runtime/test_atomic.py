@@ -114,8 +114,9 @@ def test_running_out_of_slots_changes_no_result(scheduler, events, monkeypatch):
     engines = [make_engine(Faulty(N), "python"), make_engine(Faulty(N), *SCHEDULERS[scheduler])]
     for engine in engines:
         engine.reset(8)
-        engine.step(orders(engine.model), np.ones(N, bool))
     slots = engines[1]._memory.slots
+    for engine in engines:
+        engine.step(orders(engine.model), np.ones(N, bool))
     for when in (1.0, 2.5):
         given = [(i, Fault.BURST, when, events) for i in range(N)]
         for engine in engines:

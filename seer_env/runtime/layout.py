@@ -198,12 +198,15 @@ CONTROL = np.dtype(
         ("executed_from", "i8"),  # when that one was published
         ("executed_events", "i8"),  # what it executed
         # wall time of phases like this one (`transition.likeness`), alone and shared, and the events or items
-        # they did in it, both fading; and how often there was one: what decides where sharing may not pay
+        # they did in it, both fading: what decides where sharing may not pay
         ("direct_ns", "f8", (LIKENESSES,)),
         ("direct_units", "f8", (LIKENESSES,)),
         ("shared_ns", "f8", (LIKENESSES,)),
         ("shared_units", "f8", (LIKENESSES,)),
-        ("turns", "i8", (LIKENESSES,)),
+        # by kind: phases that were decided so, whether the last one was shared, and how many were like it
+        ("turns", "i8", (3,)),
+        ("last_shared", "i8", (3,)),
+        ("streak", "i8", (3,)),
         ("deadline", "i8"),
         ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing
         ("events_per_entity", "f8"),  # in a round, moving average

@@ -47,7 +47,7 @@ def advance(control, worker, worker_address):
         if control.settling != 0:
             elapsed = float(clock_ns() - control.executed_from)
             walls = control.shared_ns, control.shared_units
-            remember(*walls, EXECUTE, control.settling, elapsed, control.executed_events)
+            remember(control, *walls, EXECUTE, control.settling, elapsed, control.executed_events)
             control.settling = 0
         control.stage = AT_WINDOW
     elif stage == AT_EXECUTED:

@@ -31,8 +31,10 @@ CLOSED = 0xFFFFFFFF
 SHARE_NS = 12_000.0
 #: And without asking experience when it is worth more than this.
 CLEARLY_NS = 2_000_000.0
-#: Every how many phases the slower way is tried again.
-EXPLORE = 100
+#: Of so many phases a run is done alone and a run shared, whichever was faster lately.
+EXPLORE, RUN = 200, 5
+#: Phases that go by until a change of way shows what it is worth.
+SETTLED_IN = 3
 #: A claim should last about this long: far above the cost of claiming, far below a step.
 GRAIN_NS = 4_000.0
 #: A claim should not last longer than this: between two claims a worker looks at the clock, and
@@ -79,7 +81,7 @@ def offering(scheduler, perform):
             elapsed, events = float(clock_ns() - started), worker.events - events
             learn(control, kind, elapsed, total, events)
             units = events if kind == EXECUTE else total
-            remember(control.direct_ns, control.direct_units, kind, total, elapsed, units)
+            remember(control, control.direct_ns, control.direct_units, kind, total, elapsed, units)
             return False
         grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
         grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
@@ -112,13 +114,25 @@ def worth_sharing(control, kind, total, cost):
         return False
     if control.threads == 1 or work > control.clearly_ns or kind not in (EXECUTE, ACT, OBSERVE):
         return True
-    k = likeness(kind, total)
-    control.turns[k] += 1
+    row = row_of(kind)
+    control.turns[row] += 1
+    shared = sooner_shared(control, likeness(kind, total), control.turns[row] % EXPLORE)
+    control.streak[row] = control.streak[row] + 1 if control.last_shared[row] == shared else 1
+    control.last_shared[row] = shared
+    return shared != 0
+
+
+@kernel
+def sooner_shared(control, k, turn):
+    """1 if phases like k are done sooner when shared, or it is the turn to try that; else 0."""
+    if turn < RUN:
+        return int64(0)
+    if EXPLORE // 2 <= turn < EXPLORE // 2 + RUN:
+        return int64(1)
     alone, shared = control.direct_units[k], control.shared_units[k]
     if alone == 0.0 or shared == 0.0:
-        return alone != 0.0
-    shared_is_faster = control.shared_ns[k] * alone < control.direct_ns[k] * shared
-    return shared_is_faster != (control.turns[k] % EXPLORE == 0)
+        return int64(1 if alone != 0.0 else 0)
+    return int64(1 if control.shared_ns[k] * alone < control.direct_ns[k] * shared else 0)
 
 
 @kernel
@@ -128,22 +142,30 @@ def likeness(kind, total):
     while total > 1 and size < LIKENESSES // 3 - 1:
         total >>= 1
         size += 1
-    row = 0 if kind == EXECUTE else 1 if kind == ACT else 2
-    return row * (LIKENESSES // 3) + size
+    return row_of(kind) * (LIKENESSES // 3) + size
 
 
 @kernel
-def remember(ns, units, kind, total, elapsed, done):
+def row_of(kind):
+    """Index of a kind whose sharing is decided by experience."""
+    return 0 if kind == EXECUTE else 1 if kind == ACT else 2
+
+
+@kernel
+def remember(control, ns, units, kind, total, elapsed, done):
     """Add a phase of `total` items, which did `done` events or items, to what is known of phases like it.
 
     Sums, not an average of ratios: rounds of one world may hold one event per entity or twenty, and the
-    heavy ones are what sharing is for. A phase counts as at most twice as slow as expected: a core that
-    was taken away once must not decide how the next hundred are done.
+    heavy ones are what sharing is for. The first phases after a change of way do not count: alone, a worker
+    fetches what others have in their caches; shared, it waits for them to wake up. A phase counts as at
+    most twice as slow as expected: a core that was taken away once must not decide the next hundred.
     """
     if done == 0 or kind not in (EXECUTE, ACT, OBSERVE):
         return
     k = likeness(kind, total)
     if units[k] > 0.0:
+        if control.streak[row_of(kind)] < SETTLED_IN:
+            return
         elapsed = min(elapsed, 2.0 * done * ns[k] / units[k])
     ns[k], units[k] = 0.75 * ns[k] + elapsed, 0.75 * units[k] + done
 
@@ -186,7 +208,7 @@ def learn_from_shared(control):
         control.executed_events = events
     else:
         wall = float(clock_ns() - control.phase_started)
-        remember(control.shared_ns, control.shared_units, kind, total, wall, total)
+        remember(control, control.shared_ns, control.shared_units, kind, total, wall, total)
 
 
 @kernel

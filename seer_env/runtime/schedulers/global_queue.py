@@ -115,7 +115,7 @@ def close_window(control, calendar, walls, elapsed, events):
     """Learn what a window holds and costs, and give back what it has left."""
     put_back(control, calendar)
     if events > 0 and elapsed > 0.0:
-        remember(*walls, EXECUTE, events, elapsed, events)
+        remember(control, *walls, EXECUTE, events, elapsed, events)
     calendar.expected = 0.75 * calendar.expected + 0.25 * events
 
 

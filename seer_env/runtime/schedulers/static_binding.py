@@ -201,7 +201,7 @@ def open_window(control, binding):
 def learn_window(control, binding, walls, elapsed, events):
     """Remember how many events a window holds, and what one took."""
     if events > 0:
-        remember(*walls, EXECUTE, events, elapsed, events)
+        remember(control, *walls, EXECUTE, events, elapsed, events)
     binding.expected = 0.75 * binding.expected + 0.25 * events
 
 

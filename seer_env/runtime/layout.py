@@ -193,6 +193,7 @@ CONTROL = np.dtype(
         ("shared_kind", "i8"),  # the phase that was published last, until it has been learned from
         ("shared_total", "i8"),
         ("shared_cost", "f8"),  # expected nanoseconds of one event of it, or of one item
+        ("begun_at", "i8"),  # when this step began
         ("phase_started", "i8"),
         ("settling", "i8"),  # items of the shared EXECUTE that is being settled, or 0
         ("executed_from", "i8"),  # when that one was published

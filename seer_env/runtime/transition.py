@@ -81,7 +81,8 @@ def offering(scheduler, perform):
             elapsed, events = float(clock_ns() - started), worker.events - events
             learn(control, kind, elapsed, total, events)
             units = events if kind == EXECUTE else total
-            remember(control, control.direct_ns, control.direct_units, kind, total, elapsed, units)
+            wall = wall_of(control, kind, started)
+            remember(control, control.direct_ns, control.direct_units, kind, total, wall, units)
             return False
         grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
         grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
@@ -152,6 +153,16 @@ def row_of(kind):
 
 
 @kernel
+def wall_of(control, kind, started):
+    """What a phase that has just ended took; for outputs, the last phase, what the whole step took.
+
+    Rows that another core wrote in the last step are fetched when this one writes them, from its first
+    phase on: that too is the price of sharing them.
+    """
+    return float(clock_ns() - (control.begun_at if kind == OBSERVE else started))
+
+
+@kernel
 def remember(control, ns, units, kind, total, elapsed, done):
     """Add a phase of `total` items, which did `done` events or items, to what is known of phases like it.
 
@@ -207,7 +218,7 @@ def learn_from_shared(control):
         control.event_cost = moving_average(control.event_cost, elapsed, events)
         control.executed_events = events
     else:
-        wall = float(clock_ns() - control.phase_started)
+        wall = wall_of(control, kind, control.phase_started)
         remember(control, control.shared_ns, control.shared_units, kind, total, wall, total)
 
 

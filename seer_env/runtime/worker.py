@@ -123,6 +123,7 @@ def working(scheduler, claim, perform, transition):
 def begin(control):
     """Begin a step: clear the counts of the last one, and open a first phase without work."""
     workers = workers_of(control)
+    control.begun_at = clock_ns()
     control.rounds, control.shared_rounds, control.shared_kind = 0, 0, 0
     control.settling = 0
     used = load(sync_of(control), BUMP) // workers[0].lines

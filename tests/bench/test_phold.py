@@ -48,7 +48,7 @@ def test_contenders_agree_on_events_and_digest(small, tmp_path):
 
 
 def test_compiled_contenders_agree_with_the_heap_to_the_byte(small, tmp_path):
-    contenders = ("heap", "serial", "seer")
+    contenders = ("heap", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse")
     results = run(tmp_path / "r.json", schedulers=contenders, threads=(1, 2), repeats=1)
     assert len({(r["events"], r["digest"]) for r in results}) == 1
 
@@ -65,9 +65,9 @@ def test_quick_shortens_the_windows(small, tmp_path):
     assert quick["events"] < run(tmp_path / "r.json")[0]["events"] / 5
 
 
-def test_seer_runs_at_every_thread_count_and_the_others_at_one():
-    contenders = phold._contenders(Args(schedulers=("heap", "serial", "seer"), threads=(1, 2, 4)))
-    assert contenders == [("heap", 1), ("serial", 1), ("seer", 1), ("seer", 2), ("seer", 4)]
+def test_parallel_schedulers_run_at_every_thread_count_and_the_others_at_one():
+    contenders = phold._contenders(Args(schedulers=("heap", "serial", "seer", "nbse"), threads=(1, 4)))
+    assert contenders == [("heap", 1), ("serial", 1), *((s, t) for s in ("seer", "nbse") for t in (1, 4))]
 
 
 def test_disagreement_is_reported_and_fails(small, monkeypatch, capsys):

@@ -9,6 +9,8 @@ from model.access import add, compare_and_swap, count, load, mark, plain_load, p
 
 #: The window that the models are in, and the bits of a taker's number.
 WINDOW, BITS = 5, 4
+#: Events between owning and executing; the runtime's is larger.
+AHEAD = 1
 
 
 class Taking:
@@ -35,13 +37,18 @@ class Taking:
         return lambda: self.take(taker)
 
     def take(self, taker):
-        """Mirrors `take` and `take_range`."""
-        k = 0
-        while k < len(self.run):
-            if (yield from self.own(self.run[k], taker)):
+        """Mirrors `take` and `take_range`, which make entities their own `AHEAD` events early."""
+        mine: tuple[bool, ...] = ()
+        ahead = 0
+        while ahead < len(self.run) + AHEAD:
+            if ahead < len(self.run):
+                own = yield from self.own(self.run[ahead], taker)
+                mine = (*mine, own)
+            k = ahead - AHEAD
+            if k >= 0 and mine[k]:
                 yield from self.execute(k)
                 yield from self.executed(self.run[k])
-            k += 1
+            ahead += 1
         return 0
 
     def own(self, target, taker):

@@ -19,8 +19,8 @@ from seer_env.runtime.window import leq_of, pool_of
 HEADER_BYTES = HEADER.itemsize
 #: Bits of a taker's number in an owner word: `window << TAKER_BITS | taker`.
 TAKER_BITS = 11
-#: Events between asking for memory and using it.
-AHEAD = 4
+#: Events between making an entity one's own, which asks for its memory, and executing; 2^n - 1.
+AHEAD = 7
 
 
 # -- putting a window in order -----------------------------------------------------------------------------
@@ -157,11 +157,17 @@ def take_range(control, calendar, worker, worker_address, taker, private, number
     run_slot, run_target = array_at(calendar.run_slot, np.int32), array_at(calendar.run_target, np.int32)
     ranges = array_at(calendar.ranges, np.int64)
     first, last = ranges[2 * number], ranges[2 * number] + ranges[2 * number + 1]
-    for k in range(first, last):
-        if k + AHEAD < last:
-            prefetch(pool, run_slot[k + AHEAD])
-            prefetch(leq, run_target[k + AHEAD])
-        if not (control.direct or own(calendar, int64(run_target[k]), taker)):
+    mine = int64(0)  # a bit for each of the next events
+    for ahead in range(first, last + AHEAD):
+        if ahead < last:
+            bit = int64(1) << (ahead & AHEAD)
+            mine &= ~bit
+            if control.direct or own(calendar, int64(run_target[ahead]), taker):
+                mine |= bit
+                prefetch(pool, run_slot[ahead])
+                prefetch(leq, run_target[ahead])
+        k = ahead - AHEAD
+        if k < first or mine >> (k & AHEAD) & 1 == 0:
             continue
         slot = int64(run_slot[k])
         if private.root >= 0:

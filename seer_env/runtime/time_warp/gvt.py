@@ -23,7 +23,9 @@ from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.window import leq_of, pool_of, sync_of
 
 #: Bounds of the events of a window, and of those between GVT and horizon per partition.
-MOST_SPREAD, LEAST_AHEAD, MOST_AHEAD = 1024.0, 32.0, 4096.0
+MOST_SPREAD, LEAST_AHEAD, MOST_AHEAD = 1024.0, 32.0, 1024.0
+#: Events of a window at most, even where a longer one cannot go wrong: what is uncommitted fits the cache.
+MOST_IN_WINDOW = 2048.0
 #: Rounds of visits between looks at how the load is spread, and the imbalance that is put right.
 ROUNDS_PER_BINDING, IMBALANCE = 64, 1.15
 #: Events executed in key order before a cautious step looks at the clock.
@@ -179,7 +181,7 @@ def limit_optimism(control):
     warp.window = control.lookahead
     warp.horizon = control.end
     if warp.density > 0.0:
-        warp.window = max(warp.window, warp.spread / warp.density)
+        warp.window = min(max(warp.window, warp.spread / warp.density), MOST_IN_WINDOW / warp.density)
         warp.horizon = min(control.end, warp.gvt_time + max(warp.ahead / warp.density, warp.window))
     warp.horizon = max(warp.horizon, np.nextafter(warp.gvt_time, np.inf))
     if not warp.fixed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64
 
-from seer_env.runtime.atomics import FANOUT, lowest_bit, mask_below, minimum_of_block
+from seer_env.runtime.atomics import FANOUT, array_at, lowest_bit, mask_below, minimum_of_block, prefetch
 from seer_env.runtime.layout import MICRO_SHIFT
 from seer_env.runtime.leq import SLOTS, earlier, inlined, insert, kernel, record_breach
 from seer_env.runtime.time_warp.history import (
@@ -142,6 +142,27 @@ def first_micro(control, part, time):
 
 
 @kernel
+def bring_near(control, first, entities):
+    """Ask for the memory of entities `first + k` of the bits k: first their lines, then their events."""
+    warp = warp_of(control)
+    leq, pool, states = leq_of(control), pool_of(control), array_at(control.state, np.uint8)
+    bits = entities
+    while bits != 0:
+        i = first + lowest_bit(bits)
+        bits &= bits - 1
+        prefetch(leq, i)
+        prefetch(states, i * control.state_stride)
+        prefetch(entities_of(warp), i)
+    bits = entities
+    while bits != 0:
+        root = leq[first + lowest_bit(bits)].root
+        bits &= bits - 1
+        if root >= 0:
+            prefetch(pool, root)
+            prefetch(executions_of(warp), root)
+
+
+@kernel
 def sweep(control, worker, worker_address, part, limit, micro):
     """Visit the entities that have events before `limit`, in index order."""
     warp = warp_of(control)
@@ -153,6 +174,8 @@ def sweep(control, worker, worker_address, part, limit, micro):
             block = group + lowest_bit(blocks)
             blocks &= blocks - 1
             entities = mask_below(times, block * FANOUT, limit)
+            if control.far:
+                bring_near(control, block * FANOUT - part.shift, entities)
             while entities != 0:
                 i = block * FANOUT + lowest_bit(entities) - part.shift
                 entities &= entities - 1

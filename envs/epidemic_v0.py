@@ -16,14 +16,14 @@ class Epidemic(EventModel):
 
     name, Kind, action_kind, lookahead, max_cycles = "epidemic", Kind, Kind.KEEP_DISTANCE, DELAY, 100
     entity = np.dtype([("distance", "f8"), ("ill_nearby", "i8"), ("well_at", "f8")])  # 0 until the illness
-    action_space = spaces.Box(0.0, 1.0, (1,), np.float32)
-    observation_space = spaces.Box(0.0, np.inf, (3,), np.float32)
+    action_space, observation_space = spaces.Box(0.0, 1.0, (1,)), spaces.Box(0.0, np.inf, (3,))
 
     def __init__(self, n_agents=500, patients=5, gap=14.0, illness=7.0, edges=None):
         """Days to the first meeting on an edge (`gap`) and of `illness`: means. `edges`: int `[E, 2]`."""
         if edges is None:
             edges = np.random.default_rng(0).integers(n_agents, size=(3 * n_agents, 2))
         ends = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)  # sorted: a block per person
+        ends = ends[ends[:, 0] != ends[:, 1]]  # nobody meets themselves
         tables = {"start": np.searchsorted(ends[:, 0], np.arange(n_agents + 1)), "neighbour": ends[:, 1]}
         super().__init__(n_agents, None, {"patients": patients, "gap": gap, "illness": illness}, tables)
 

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
+
+
+class Kind(IntEnum):
+    """Events: of agents ACTION to STRUCK and MOVED, of armies FALL, of cells ENTER and LEAVE."""
+
+    ACTION = 0
+    HIT = 1
+    STRUCK = 2
+    FALL = 3
+    ENTER = 4
+    MOVED = 5
+    LEAVE = 6
+
 
 #: Health, damage and rewards of MAgent2's battle; each is a parameter of the model (`sim.params`).
 RULES: dict[str, float] = {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from seer_env.envs.battle.constants import FIRST_ATTACK, LOOKAHEAD, NOBODY
+from seer_env.envs.battle.constants import FIRST_ATTACK, LOOKAHEAD, NOBODY, Kind
 
 __all__ = ["arrive", "begin_step", "count_hit", "in_blue", "let_in", "take_hit"]
-
-HIT, STRUCK, FALL, ENTER, MOVED, LEAVE = 1, 2, 3, 4, 5, 6  # members of Battle.Kind
 
 
 def in_blue(agent, params):
@@ -30,9 +28,9 @@ def begin_step(me, action, sim):
     occupant = int(sim.view(target).shown)
     if action < FIRST_ATTACK:
         if occupant == NOBODY:
-            sim.emit(target, LOOKAHEAD, ENTER, sim.me, me.cell)
+            sim.emit(target, LOOKAHEAD, Kind.ENTER, sim.me, me.cell)
     elif occupant != NOBODY and in_blue(occupant, params) != in_blue(sim.me, params):
-        sim.emit(occupant, LOOKAHEAD, HIT, sim.me)
+        sim.emit(occupant, LOOKAHEAD, Kind.HIT, sim.me)
 
 
 def take_hit(me, attacker, sim):
@@ -43,9 +41,9 @@ def take_hit(me, attacker, sim):
     killed = me.shown < 0.0
     if killed:
         me.earned += sim.params.dead_penalty
-        sim.emit(me.cell, LOOKAHEAD, LEAVE)
-        sim.emit(sim.n_agents + int(in_blue(sim.me, sim.params)), LOOKAHEAD, FALL)
-    sim.emit(attacker, LOOKAHEAD, STRUCK, 1.0 if killed else 0.0)
+        sim.emit(me.cell, LOOKAHEAD, Kind.LEAVE)
+        sim.emit(sim.n_agents + int(in_blue(sim.me, sim.params)), LOOKAHEAD, Kind.FALL)
+    sim.emit(attacker, LOOKAHEAD, Kind.STRUCK, 1.0 if killed else 0.0)
 
 
 def count_hit(me, killed, params):
@@ -61,13 +59,13 @@ def let_in(me, agent, origin, sim):
     """A cell takes the first agent that asks, and frees the cell that it comes from."""
     if me.shown == NOBODY:
         me.shown = agent
-        sim.emit(agent, LOOKAHEAD, MOVED, sim.me)
-        sim.emit(origin, LOOKAHEAD, LEAVE)
+        sim.emit(agent, LOOKAHEAD, Kind.MOVED, sim.me)
+        sim.emit(origin, LOOKAHEAD, Kind.LEAVE)
 
 
 def arrive(me, cell, sim):
     """An agent stands on its new cell; one that was killed on its way leaves it again."""
     if me.shown < 0.0:
-        sim.emit(cell, LOOKAHEAD, LEAVE)
+        sim.emit(cell, LOOKAHEAD, Kind.LEAVE)
     else:
         me.cell = cell

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from enum import IntEnum
 
 import numpy as np
 from gymnasium import spaces
@@ -19,6 +18,7 @@ from seer_env.envs.battle.constants import (
     NOBODY,
     RULES,
     SIDE,
+    Kind,
 )
 from seer_env.envs.battle.field import SMALLEST_MAP, Field, capacity, formation, smallest_map
 from seer_env.envs.battle.handling import arrive, begin_step, count_hit, let_in, take_hit
@@ -49,16 +49,7 @@ class Battle(EventModel):
     """
 
     name = "battle"
-
-    class Kind(IntEnum):
-        ACTION = 0
-        HIT = 1
-        STRUCK = 2
-        FALL = 3
-        ENTER = 4
-        MOVED = 5
-        LEAVE = 6
-
+    Kind = Kind
     entity = ENTITY
     info = INFO
     public = ("shown",)

@@ -17,6 +17,11 @@ PLACES = 32
 WORKING_DAY = ((8.5, 4.0), (13.0, 0.8), (15.0, 2.5), (19.0, 2.0), (21.0, 2.2), (24.0, 4.5))
 WEEKEND = 5.0
 
+#: Relative residual of `stationary_load`.
+PRECISION = 1e-8
+#: Stay in a cell, in durations of a call, from which on a shorter one changes no load: calls have spread.
+SHORTEST_STAY = 1e-6
+
 
 def day_profile(diurnal: bool) -> np.ndarray:
     """Relative arrival rate in each half-hour of a week that begins on a Monday, float64 `[336]`."""
@@ -54,21 +59,35 @@ def stationary_load(
 ) -> np.ndarray:
     """Erlang offered to every cell, new calls and handoffs together, if nobody is blocked; float64 `[N]`.
 
-    Solves the traffic equations `rate = new + handoffs from neighbours`: a call leaves its cell by a
-    handoff with probability `duration / (duration + residence)`, for each neighbour alike.
+    Solves the traffic equations: of the calls in a cell, `load / duration` end per s and `load / residence`
+    move to its neighbours, to each alike, and as many come in. With the loads divided by the root of the
+    cells' degrees these are symmetric, so conjugate gradients (Hestenes and Stiefel, 1952) solve them.
 
     Args:
         new_calls: calls per s, float64 `[N]`.
         duration, residence: means, s; residence may be inf.
     """
+    alone = new_calls * duration  # the load where no call moves
     degree = np.diff(topology.offsets)
-    source = np.repeat(np.arange(len(topology)), degree)
-    leaving = np.where(degree > 0, duration / (duration + residence), 0.0)
-    rate = new_calls.astype(float)
-    while True:
-        share = leaving * rate / np.maximum(degree, 1)
-        handoffs = np.bincount(topology.neighbours, share[source], minlength=len(topology))
-        if np.allclose(rate, new_calls + handoffs, rtol=1e-6):
-            break
-        rate = new_calls + handoffs
-    return rate * duration * (1.0 - leaving)
+    if not len(topology.neighbours) or np.isinf(residence):
+        return alone
+    stay = max(residence / duration, SHORTEST_STAY)
+    root = np.sqrt(np.maximum(degree, 1))
+    source, moves = np.repeat(np.arange(len(topology)), degree), degree > 0
+
+    def net_outflow(scaled: np.ndarray) -> np.ndarray:
+        inflow = np.bincount(source, (scaled / root)[topology.neighbours], minlength=len(topology)) / root
+        return (stay + moves) * scaled - inflow
+
+    wanted = stay * alone / root
+    # Near the answer where calls move often: they spread in proportion to the degrees.
+    scaled = root * alone.sum() / (root**2).sum()
+    residual = wanted - net_outflow(scaled)
+    direction, left = residual, residual @ residual
+    while left > PRECISION**2 * (wanted @ wanted):
+        outflow = net_outflow(direction)
+        length = left / (direction @ outflow)
+        scaled, residual = scaled + length * direction, residual - length * outflow
+        left, before = residual @ residual, left
+        direction = residual + left / before * direction
+    return scaled * root

@@ -50,6 +50,17 @@ def _refuse_foreign_randomness(function) -> None:
             )
 
 
+def _refuse_recursion(calls) -> None:
+    """Compiled code has no limit of depth but the stack's end, which ends the process and not the step.
+
+    Nor can numba load recursive functions from a cache: a new process would end there.
+    """
+    chain = " -> ".join(function.__qualname__ for function in calls)
+    raise ModelError(
+        f"{place(calls[0])} calls itself ({chain}): use a loop, with an array for what is put off"
+    )
+
+
 class UserFunctions:
     """Compiled copies of user functions, with the plain functions they call compiled as well.
 
@@ -62,11 +73,15 @@ class UserFunctions:
     def __init__(self, label: str):
         self._label = label
         self._done: dict[int, Any] = {}
+        self._open: list[FunctionType] = []  # those whose reach is being followed, callers first
 
     def compiled(self, function, inline: bool = False):
         """The compiled copy; `inline` for what the engine calls, which has one caller: the shim."""
+        if function in self._open:
+            _refuse_recursion([*self._open[self._open.index(function) :], function])
         if id(function) in self._done:
             return self._done[id(function)]
+        self._open.append(function)
         scope = dict(function.__globals__)
         cells = tuple(CellType() for _ in function.__closure__ or ())
         clone = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
@@ -76,12 +91,13 @@ class UserFunctions:
         options = {**OPTIONS, "forceinline": inline, "boundscheck": True}
         self._done[id(function)] = dispatcher = njit(pipeline_class=HandlerCompiler, **options)(clone)
         for cell, original in zip(cells, function.__closure__ or ()):
-            cell.cell_contents = self._reached(original.cell_contents)  # may be this very function
+            cell.cell_contents = self._reached(original.cell_contents)
         _refuse_foreign_randomness(function)
         for name, found in reached_globals(function).items():
             scope[name] = self._reached(found)
             if isinstance(found, ModuleType):
                 _refuse_functions_of(found, function)
+        self._open.pop()
         return dispatcher
 
     def _reached(self, found):

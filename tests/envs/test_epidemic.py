@@ -155,5 +155,13 @@ def wandered(scheduler, threads):
     return digests
 
 
+@pytest.mark.parametrize("edges", [None, np.array([(0, 0), (0, 1), (2, 2), (1, 0)])])
+def test_nobody_is_a_neighbour_of_their_own(edges):
+    model = Epidemic(40, edges=edges)
+    person = np.repeat(np.arange(40), np.diff(model.tables["start"]))
+    assert len(person) == len(model.tables["neighbour"]) > 0
+    assert (person != model.tables["neighbour"]).all()
+
+
 def test_the_tutorial_world_is_under_60_lines():
     assert len(Path(epidemic_v0.__file__).read_text(encoding="utf-8").splitlines()) < 60

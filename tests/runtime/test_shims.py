@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from seer_env.errors import ModelError
 from seer_env.model import EventModel, handles, output
 from seer_env.runtime import shims
 from seer_env.runtime.engine import make_engine
@@ -238,3 +239,51 @@ def test_machine_code_is_named_after_its_model(tmp_path, monkeypatch):
     mine = [name for name in code if "handler_" in name or "Wide" in name]
     assert mine
     assert all(compiled.spec.label in name for name in mine)
+
+
+def factorial(n):
+    return n * factorial(n - 1) if n > 1 else 1.0
+
+
+def is_even(n):
+    return n == 0 or is_odd(n - 1)
+
+
+def is_odd(n):
+    return n != 0 and is_even(n - 1)
+
+
+def act_by_factorial(me, event, sim):
+    me.f = factorial(5)
+
+
+def act_by_turns(me, event, sim):
+    me.flag = is_even(4)
+
+
+@pytest.mark.parametrize(
+    ("handler", "chain"),
+    [(act_by_factorial, r"factorial -> factorial"), (act_by_turns, r"is_even -> is_odd -> is_even")],
+)
+def test_a_function_that_calls_itself_is_refused_by_name(handler, chain):
+    """numba compiles it; loaded from the cache it would end the process, as would too deep a recursion."""
+
+    class Recursive(Wide):
+        handlers = property(lambda self: {**Wide.handlers, WideKind.SEND: handler})
+
+    with pytest.raises(ModelError, match=rf"test_shims.py:\d+\) calls itself \({chain}\): use a loop"):
+        make_engine(Recursive(), "serial")
+
+
+def half(x):
+    return 0.5 * x
+
+
+def test_a_function_called_from_two_places_is_not_recursion():
+    def act(me, event, sim):
+        me.f = half(half(me.f + 1.0))
+
+    class Halving(Wide):
+        handlers = property(lambda self: {**Wide.handlers, WideKind.SEND: act})
+
+    assert digests(make_engine(Halving(), "serial")) == digests(make_engine(Halving(), "python"))

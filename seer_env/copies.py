@@ -13,7 +13,8 @@ from gymnasium.utils import seeding
 
 from seer_env.actions import ActionError, ActionReader, as_block
 from seer_env.checkpoint import Snapshot, load_snapshot, save_snapshot
-from seer_env.episode import EnvStepStats, StepArrays
+from seer_env.checks import whole
+from seer_env.episode import EnvStepStats, StepArrays, checked_cycles, checked_seed
 from seer_env.errors import ModelError, SeerError
 from seer_env.model import EventModel
 from seer_env.runtime.engine import Outputs
@@ -57,7 +58,7 @@ class Copies:
         if model.n_agents < 1:
             raise ModelError(f"{model!r}: copies need at least one agent; use runtime.engine without")
         self.model = model
-        self._copies = _from_one("copies", copies)
+        self._copies = whole("copies", copies, error=ValueError)
         self.max_cycles = max_cycles
         self._scheduler, count = choose(model, scheduler, threads, self._copies)
         self._engine = make_copies_engine(model, self._copies, self._scheduler, count, event_capacity)
@@ -97,7 +98,7 @@ class Copies:
             ValueError: the seed is negative.
         """
         everyone = range(self._copies)
-        seeds = [None] * self._copies if seed is None else [_seed(seed) + i for i in everyone]
+        seeds = [None] * self._copies if seed is None else [checked_seed(seed) + i for i in everyone]
         return self._begin(everyone, seeds).observations
 
     def reset_copy(self, copy: int, seed: int | None = None) -> np.ndarray:
@@ -112,7 +113,7 @@ class Copies:
             ModelError, ValueError: as `reset_arrays`.
         """
         copy = self._index(copy)
-        outputs = self._begin([copy], [None if seed is None else _seed(seed)])
+        outputs = self._begin([copy], [None if seed is None else checked_seed(seed)])
         return outputs.observations[copy].copy()
 
     def step_arrays(self, actions: np.ndarray) -> StepArrays:
@@ -218,7 +219,7 @@ class Copies:
 
     @max_cycles.setter
     def max_cycles(self, value: int | None) -> None:
-        self._max_cycles = None if value is None else _from_one("max_cycles", value)
+        self._max_cycles = checked_cycles(value)
 
     @property
     def scheduler(self) -> str:
@@ -348,15 +349,3 @@ def _generator(earlier: np.random.Generator | None, seed: int | None) -> np.rand
     generator = np.random.Generator(np.random.PCG64(0))
     generator.bit_generator.state = earlier.bit_generator.state
     return generator
-
-
-def _from_one(name: str, value: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 1:
-        raise ValueError(f"{name} must be an integer from 1 up, got {value!r}")
-    return operator.index(value)
-
-
-def _seed(seed: int) -> int:
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
-        raise ValueError(f"seed must be None or an integer from 0 up, got {seed!r}")
-    return operator.index(seed)

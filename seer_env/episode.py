@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable
 from time import perf_counter
@@ -15,6 +14,7 @@ from gymnasium.utils import seeding
 from seer_env.actions import ActionReader
 from seer_env.checking import CrossCheck
 from seer_env.checkpoint import Snapshot, load_snapshot, save_snapshot
+from seer_env.checks import whole
 from seer_env.errors import ModelError, SeerError
 from seer_env.model import EventModel
 from seer_env.roster import Roster
@@ -218,9 +218,7 @@ class Episode:
 
     @max_cycles.setter
     def max_cycles(self, value: int | None) -> None:
-        if value is not None and (isinstance(value, bool) or operator.index(value) < 1):
-            raise ValueError(f"max_cycles must be None or an integer from 1 up, got {value!r}")
-        self._max_cycles = None if value is None else operator.index(value)
+        self._max_cycles = checked_cycles(value)
 
     @property
     def status(self) -> str:
@@ -275,7 +273,7 @@ class Episode:
         if seed is None:
             generator, before = self.np_random, self.np_random.bit_generator.state
         else:
-            generator, _ = seeding.np_random(operator.index(seed))
+            generator, _ = seeding.np_random(checked_seed(seed))
             before = generator.bit_generator.state
         try:
             episode_seed = int(generator.integers(1 << 63))
@@ -364,3 +362,13 @@ def _random_policy(env: Episode) -> np.ndarray:
     if info is None or "action_mask" not in (info.dtype.names or ()):
         return env._reader.sample(env.policy_random)
     return env._reader.sample_masked(env.policy_random, info["action_mask"])
+
+
+def checked_cycles(value: int | None) -> int | None:
+    """`max_cycles`, if it can be that; else a `ValueError`."""
+    return None if value is None else whole("max_cycles", value, also="None", error=ValueError)
+
+
+def checked_seed(value: int) -> int:
+    """A seed, if it can be one; else a `ValueError`."""
+    return whole("seed", value, 0, also="None", error=ValueError)

@@ -50,6 +50,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from gymnasium import spaces
 
+from seer_env.checks import whole
 from seer_env.errors import ModelError
 
 __all__ = ["EventModel", "Grid", "Schedule", "handles", "output"]
@@ -175,8 +176,8 @@ class EventModel:
         params: Mapping[str, float] | None = None,
         tables: Mapping[str, np.ndarray] | None = None,
     ):
-        self.n_entities = int(n_entities)
-        self.n_agents = self.n_entities if n_agents is None else int(n_agents)
+        self.n_entities = whole("n_entities", n_entities)
+        self.n_agents = self.n_entities if n_agents is None else whole("n_agents", n_agents, 0)
         self.params = {k: v.item() if isinstance(v, np.generic) else v for k, v in (params or {}).items()}
         self.tables = {k: _constant(v) for k, v in (tables or {}).items()}
 

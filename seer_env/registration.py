@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pettingzoo
 
+from seer_env.checks import whole
 from seer_env.entry_points import load
 from seer_env.errors import SeerError
+from seer_env.runtime.layout import MAX_ENTITIES
 
 if TYPE_CHECKING:
     from pettingzoo import AECEnv
@@ -93,7 +95,9 @@ def make(
         TypeError: `n_agents` or a world's argument beside a model, which has them already.
         ValueError: an argument out of its range, or `render_mode` or `check` beside `copies`.
     """
-    model = _model(world, arguments if n_agents is None else {"n_agents": n_agents, **arguments})
+    if n_agents is not None:
+        arguments["n_agents"] = whole("n_agents", n_agents, most=MAX_ENTITIES)
+    model = _model(world, arguments)
     common: dict[str, Any] = {
         "threads": threads,
         "scheduler": scheduler,

@@ -18,6 +18,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from seer_env.checks import whole
 from seer_env.errors import SeerError
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def choose(
         ValueError: `threads` is neither `"auto"` nor an integer from 1 up, or above 1 for a scheduler
             that has one thread.
     """
-    if threads != "auto" and (isinstance(threads, (bool, str)) or int(threads) != threads or threads < 1):
-        raise ValueError(f'threads must be "auto" or an integer from 1 up, got {threads!r}')
+    automatic = isinstance(threads, str) and threads == "auto"
+    count = 1 if automatic else whole("threads", threads, also='"auto"', error=ValueError)
     if scheduler != "python" and _jit_is_disabled():
         if scheduler != "auto":
             raise SeerError(
@@ -57,13 +58,11 @@ def choose(
         _warn_without_jit()
         return "python", 1
     if scheduler in ("python", "serial"):
-        if threads not in ("auto", 1):
+        if count != 1:
             raise ValueError(f'scheduler {scheduler!r} has one thread, got threads={threads}: use "seer"')
         return scheduler, 1
-    if threads != "auto":
-        count = int(threads)
-    else:
-        count = effective_cpus() if copies * shareable_work(model) >= SHARED_WORK else 1
+    if automatic and copies * shareable_work(model) >= SHARED_WORK:
+        count = effective_cpus()
     if scheduler == "auto":
         scheduler = "serial" if count == 1 else "seer"
     return scheduler, count

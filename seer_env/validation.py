@@ -169,6 +169,10 @@ def _check_constants(model: EventModel) -> None:
             name.isidentifier() and isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)),
             f"params[{name!r}] must be a number under an identifier, got {value!r}",
         )
+        _require(
+            not isinstance(value, int) or -(2**63) <= value < 2**63,
+            f"params[{name!r}] must fit 64 bits, or be a float, got {value!r}",
+        )
     for name, table in model.tables.items():
         _require(
             name.isidentifier() and table.dtype.str[1:] in STATE_SCALARS and 1 <= table.ndim <= 4,

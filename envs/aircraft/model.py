@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from enum import IntEnum
 from os import PathLike
 
 import numpy as np
 from gymnasium import spaces
 
+from seer_env.checks import flag, number, whole
 from seer_env.envs.aircraft.constants import (
     COLLISION_H,
     COLLISION_V,
@@ -124,14 +124,16 @@ class Aircraft(EventModel):
         )  # fmt: skip
         extra = PERFORMANCE | WEIGHTS | {"collision_h": COLLISION_H, "collision_v": COLLISION_V, "expiry": 6}
         _check(positive, parameters, extra)
+        communication, discrete = flag("communication", communication), flag("discrete", discrete)
+        wind, wind_seed = number("wind", wind), whole("wind_seed", wind_seed, 0)
         if 0.5 * dt / ticks + link_delay >= dt:
             raise ModelError(
                 f"link_delay={link_delay} s: a report must arrive within the step it is sent in, so "
                 f"below dt - dt / ticks / 2 = {dt - 0.5 * dt / ticks:g} s"
             )
         self.routes = routes if isinstance(routes, Routes) else load_routes(routes or BUNDLED)
-        self.per_region, self.jitter, self.discrete = int(per_region), float(jitter), bool(discrete)
-        self.communication, self.neighbours = bool(communication), int(neighbours)
+        self.per_region, self.jitter, self.discrete = int(per_region), number("jitter", jitter, 0.0), discrete
+        self.communication, self.neighbours = communication, int(neighbours)
         self.dt, self.lookahead = float(dt), float(link_delay if communication else dt)
         self.half = REGION * regions_per_side(n_agents, per_region) / 2
         self.grid = Grid(("x", "y"), range / 3, (-self.half, -self.half), (self.half, self.half))
@@ -249,21 +251,21 @@ class Aircraft(EventModel):
         return me.active == 0 or info.collided == 1
 
 
+#: Arguments that count something, and the most of it.
+WHOLE = dict(n_agents=None, complexity=1_000_000, neighbours=32, receivers=None, ticks=1_000, per_region=None)
+
+
 def _check(positive: dict[str, float], given: dict[str, float], known: dict[str, float]) -> None:
     for name, value in positive.items():
-        if not (value > 0 and math.isfinite(value)):
-            raise ModelError(f"{name} must be positive and finite, got {value!r}")
-    for name in ("n_agents", "complexity", "neighbours", "receivers", "ticks", "per_region"):
-        if positive[name] != int(positive[name]):
-            raise ModelError(f"{name} must be a whole number, got {positive[name]!r}")
-    if positive["neighbours"] > 32:
-        raise ModelError(f"neighbours must be at most 32, got {positive['neighbours']!r}")
+        if name in WHOLE:
+            whole(name, value, most=WHOLE[name])
+        else:
+            number(name, value, positive=True)
     unknown = sorted(set(given) - set(known))
     if unknown:
         raise ModelError(f"unknown parameters {unknown}; choose from {sorted(positive)} or {sorted(known)}")
     values = known | given
     for name, value in given.items():
-        if not (math.isfinite(value) and value >= 0):
-            raise ModelError(f"{name} must be finite and not negative, got {value!r}")
+        number(name, value, 0.0)
     if not 0 < values["min_speed"] < values["max_speed"]:
         raise ModelError(f"min_speed={values['min_speed']} must be above 0 and below max_speed")

@@ -11,6 +11,7 @@ import numpy as np
 from seer_env.envs.battle.constants import AIMS, CHANNELS, NOBODY, OUTSIDE, SIDE, SIGHT, VIEW
 
 SMALLEST_MAP = 12
+LARGEST_MAP = 2_000  # of four million cells
 GAP = 3  # cells between an army and the middle of the map
 #: Rows of cells around the map, so that every cell in sight of an agent exists.
 MARGIN = VIEW - 1
@@ -86,14 +87,18 @@ def formation(size: int) -> tuple[np.ndarray, np.ndarray]:
     Two squares of a fifth of the map's edge in agents, two cells apart, left and right of the middle
     (`generate_map` in magent2/environments/battle/battle.py, 0.3.4).
     """
-    middle, side = size // 2, 2 * (size // 5)
-    rows = range((size - side) // 2, (size - side) // 2 + side, 2)
-    armies = []
-    for left in (middle - GAP - side, middle + GAP):
-        spots = [(x, y) for x in range(left, left + side, 2) for y in rows]
-        armies.append([(x, y) for x, y in spots if 0 < x < size - 1 and 0 < y < size - 1])
+    rows, *columns = _places(size)
+    armies = [[(x, y) for x in xs for y in rows] for xs in columns]
     red, blue = (np.array(spots, np.int64).reshape(-1, 2) for spots in armies)
     return red, blue[: len(red)]
+
+
+def _places(size: int) -> tuple[list[int], list[int], list[int]]:
+    """Rows of both armies, columns of red, columns of blue; those inside the walls."""
+    middle, side = size // 2, 2 * (size // 5)
+    starts = (size - side) // 2, middle - GAP - side, middle + GAP
+    rows, red, blue = ([at for at in range(s, s + side, 2) if 0 < at < size - 1] for s in starts)
+    return rows, red, blue
 
 
 def smallest_map(half: int) -> int:
@@ -103,4 +108,5 @@ def smallest_map(half: int) -> int:
 
 def capacity(size: int) -> int:
     """Agents in each army of MAgent2's formation on a map of this size."""
-    return min(len(spots) for spots in formation(size))
+    rows, red, blue = _places(size)
+    return len(rows) * min(len(red), len(blue))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 
 import numpy as np
 from gymnasium import spaces
 
+from seer_env.checks import flag, number, whole
 from seer_env.envs.battle.constants import (
     AIMS,
     ARMIES,
@@ -20,7 +20,7 @@ from seer_env.envs.battle.constants import (
     SIDE,
     Kind,
 )
-from seer_env.envs.battle.field import SMALLEST_MAP, Field, capacity, formation, smallest_map
+from seer_env.envs.battle.field import LARGEST_MAP, SMALLEST_MAP, Field, capacity, formation, smallest_map
 from seer_env.envs.battle.handling import arrive, begin_step, count_hit, let_in, take_hit
 from seer_env.envs.battle.observing import mark_legal, observe_surroundings
 from seer_env.envs.battle.policies import POLICIES
@@ -62,17 +62,19 @@ class Battle(EventModel):
     def __init__(
         self, n_agents: int = 162, *, map_size: int | None = None, infos: bool = True, **rules: float
     ):
-        n_agents = _whole("n_agents", n_agents)
-        if n_agents < 2 or n_agents % 2:
-            raise ModelError(f"n_agents must be even and at least 2, for two equal armies, got {n_agents}")
+        n_agents = whole("n_agents", n_agents, 2, 2 * capacity(LARGEST_MAP))
+        if n_agents % 2:
+            raise ModelError(f"n_agents must be even, for two equal armies, got {n_agents}")
         half = n_agents // 2
-        size = smallest_map(half) if map_size is None else _whole("map_size", map_size)
-        if size < SMALLEST_MAP or capacity(size) < half:
+        size = (
+            smallest_map(half) if map_size is None else whole("map_size", map_size, SMALLEST_MAP, LARGEST_MAP)
+        )
+        if capacity(size) < half:
             raise ModelError(
                 f"map_size must be at least {smallest_map(half)} for {n_agents} agents, got {size}"
             )
         _check_rules(rules)
-        if not infos:
+        if not flag("infos", infos):
             self.info, self.observe = None, _observe_only  # type: ignore[method-assign]
         self.field = Field(size, n_agents)
         self.policies = POLICIES
@@ -152,12 +154,6 @@ def _observe_only(me, obs, info, sim):
     observe_surroundings(me, obs, sim)
 
 
-def _whole(name: str, value: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ModelError(f"{name} must be a whole number, got {value!r}")
-    return operator.index(value)
-
-
 def _check_rules(rules: dict[str, float]) -> None:
     unknown = sorted(set(rules) - set(RULES))
     if unknown:
@@ -165,13 +161,5 @@ def _check_rules(rules: dict[str, float]) -> None:
             f"unknown parameters {unknown}; choose from {['n_agents', 'map_size', 'infos', *RULES]}"
         )
     for name, value in rules.items():
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float, np.number))
-            or not math.isfinite(value)
-        ):
-            raise ModelError(f"{name} must be a finite number, got {value!r}")
-        if (name in ("damage", "recovery") and value < 0) or (name == "max_hp" and value <= 0):
-            raise ModelError(
-                f"{name} must be {'positive' if name == 'max_hp' else 'at least 0'}, got {value!r}"
-            )
+        least = 0.0 if name in ("damage", "recovery") else -math.inf
+        number(name, value, least, positive=name == "max_hp")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
+from seer_env.checks import number
 from seer_env.envs.pcs.constants import RADIO, WEIGHTS
 from seer_env.envs.pcs.topology import Topology, graph_topology, grid_topology
 from seer_env.errors import ModelError
 
 __all__ = ["check_numbers", "make_topology"]
 
-WHOLE = ("n_agents", "channels", "complexity", "max_guard", "static_guard")
-MAY_BE_ZERO = ("hotspot", "tour", "start_hour", "static_guard", "link_delay")
+MAY_BE_ZERO = ("hotspot", "tour", "start_hour", "link_delay")
 
 
 def check_numbers(numbers: Mapping[str, float], parameters: Mapping[str, float]) -> None:
@@ -26,25 +25,15 @@ def check_numbers(numbers: Mapping[str, float], parameters: Mapping[str, float])
         ModelError: names the argument and the value.
     """
     for name, value in numbers.items():
-        least = "not be negative" if name in MAY_BE_ZERO else "be positive"
-        if not (math.isfinite(value) and (value > 0 or (value == 0 and name in MAY_BE_ZERO))):
-            raise ModelError(f"{name} must {least}, and be finite, got {value!r}")
-        if name in WHOLE and value != int(value):
-            raise ModelError(f"{name} must be a whole number, got {value!r}")
+        number(name, value, 0.0, positive=name not in MAY_BE_ZERO)
     if numbers["hotspot"] > 1:
         raise ModelError(f"hotspot is a share of the cells, 0 to 1, got {numbers['hotspot']!r}")
-    for name in ("max_guard", "static_guard"):
-        most = numbers["channels"] if name == "max_guard" else numbers["max_guard"]
-        if numbers[name] > most:
-            of = "channels" if name == "max_guard" else "max_guard"
-            raise ModelError(f"{name} must be at most {of}={most}, got {numbers[name]!r}")
     known = RADIO | WEIGHTS
     unknown = sorted(set(parameters) - set(known))
     if unknown:
         raise ModelError(f"unknown parameters {unknown}; choose from {sorted(numbers)} or {sorted(known)}")
     for name, value in parameters.items():
-        if not (math.isfinite(value) and value >= 0):
-            raise ModelError(f"{name} must be finite and not negative, got {value!r}")
+        number(name, value, 0.0)
     limits = known | dict(parameters)
     if not 0 < limits["min_power"] <= limits["low_cap"] < limits["high_cap"]:
         raise ModelError(

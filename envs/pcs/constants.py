@@ -38,6 +38,7 @@ WEIGHTS: dict[str, float] = {
     "w_power": 0.3,  # per W and channel
 }
 
+MOST_CHANNELS, MOST_PATHS = 10_000, 1_000_000  # more are a mistake in the argument
 MAX_GUARD = 8  # guard channels that an action can keep, by default
 STATIC_GUARD = 2  # guard channels of the policy `guard`: the best for the default world (README.md)
 LEVELS = 5  # of power and of the admission threshold in a discrete action

@@ -7,12 +7,15 @@ import math
 import numpy as np
 from gymnasium import spaces
 
+from seer_env.checks import flag, whole
 from seer_env.envs.pcs.arguments import check_numbers, make_topology
 from seer_env.envs.pcs.constants import (
     EACH,
     INFO,
     LEVELS,
     MAX_GUARD,
+    MOST_CHANNELS,
+    MOST_PATHS,
     OWN,
     RADIO,
     SHOWN,
@@ -120,18 +123,22 @@ class Pcs(EventModel):
         static_guard: int | None = None,
         **parameters: float,
     ):
-        max_guard = min(MAX_GUARD, int(channels)) if max_guard is None else max_guard
-        static_guard = min(STATIC_GUARD, int(max_guard)) if static_guard is None else static_guard
+        n_agents, complexity = whole("n_agents", n_agents), whole("complexity", complexity, most=MOST_PATHS)
+        self.channels = whole("channels", channels, most=MOST_CHANNELS)
+        max_guard = min(MAX_GUARD, self.channels) if max_guard is None else max_guard
+        max_guard = whole("max_guard", max_guard, most=self.channels)
+        static_guard = min(STATIC_GUARD, max_guard) if static_guard is None else static_guard
+        self.static_guard = whole("static_guard", static_guard, 0, max_guard)
         numbers = dict(
-            n_agents=n_agents, channels=channels, interarrival=interarrival, duration=duration,
-            residence=residence, recheck=recheck, complexity=complexity, link_delay=link_delay, dt=dt,
-            max_guard=max_guard, skew=skew, tour=tour, hotspot=hotspot, day=day, start_hour=start_hour,
-            load_interval=load_interval, static_guard=static_guard,
+            interarrival=interarrival, duration=duration, residence=residence, recheck=recheck,
+            link_delay=link_delay, dt=dt, skew=skew, tour=tour, hotspot=hotspot, day=day,
+            start_hour=start_hour, load_interval=load_interval,
         )  # fmt: skip
         check_numbers(numbers, parameters)
-        self.topology = make_topology(int(n_agents), topology, bool(wrap), positions)
-        self.channels, self.static_guard = int(channels), int(static_guard)
-        self.discrete, self.warm = bool(discrete), bool(warm)
+        mobility, fading = flag("mobility", mobility), flag("fading", fading)
+        communication, diurnal = flag("communication", communication), flag("diurnal", diurnal)
+        self.discrete, self.warm = flag("discrete", discrete), flag("warm", warm)
+        self.topology = make_topology(n_agents, topology, flag("wrap", wrap), positions)
         moving = tour > 0 and hotspot > 0 and skew != 1
         self.dt = float(dt)
         self.lookahead = float(link_delay if mobility or communication else dt)
@@ -140,14 +147,14 @@ class Pcs(EventModel):
         self.observation_space = spaces.Box(-1.0, 1.0, (OWN + EACH * shown,), np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
         if discrete:
-            self.action_space = spaces.MultiDiscrete([LEVELS, int(max_guard) + 1, LEVELS])
+            self.action_space = spaces.MultiDiscrete([LEVELS, max_guard + 1, LEVELS])
         self.policies = POLICIES
         params: dict[str, float] = {
             "channels": self.channels, "interarrival": float(interarrival), "duration": float(duration),
-            "residence": float(residence), "mobility": bool(mobility), "fading": bool(fading),
-            "recheck": float(recheck), "communication": bool(communication), "complexity": int(complexity),
+            "residence": float(residence), "mobility": mobility, "fading": fading,
+            "recheck": float(recheck), "communication": communication, "complexity": complexity,
             "link_delay": float(link_delay), "step": self.dt, "discrete": self.discrete,
-            "max_guard": int(max_guard), "tour": float(tour) if moving else 1.0, "day": float(day),
+            "max_guard": max_guard, "tour": float(tour) if moving else 1.0, "day": float(day),
             "start": start_hour / 24.0 * day, "load_interval": float(load_interval),
             "constant": not (moving or diurnal),
         }  # fmt: skip
@@ -157,7 +164,7 @@ class Pcs(EventModel):
             "neighbours": self.topology.neighbours,
             "slots": self.topology.slots,
             "weights": hotspot_weights(self.topology, float(hotspot), float(skew), moving),
-            "profile": day_profile(bool(diurnal)),
+            "profile": day_profile(diurnal),
         }
         super().__init__(n_agents, params=params, tables=tables)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from seer_env.checks import whole
 from seer_env.errors import ModelError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.caller import OneCaller, exclusive
@@ -73,9 +74,9 @@ class Engine(OneCaller, ABC):
         super().__init__(model)
         self._n_agents, self._info = model.n_agents, model.info
         self._observation_size = model.observation_size
-        if event_capacity is not None and not (type(event_capacity) is int and 1 <= event_capacity < 1 << 62):
-            raise ValueError(f"event_capacity must be an integer from 1 up, got {event_capacity!r}")
-        self.event_capacity = event_capacity or max(1 << 22, 256 * model.n_entities)
+        if event_capacity is None:
+            event_capacity = max(1 << 22, 256 * model.n_entities)
+        self.event_capacity = whole("event_capacity", event_capacity, most=(1 << 62) - 1, error=ValueError)
         self._committed = Committed(0, self.new_outputs())
 
     # -- what a scheduler provides -------------------------------------------------------------

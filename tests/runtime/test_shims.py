@@ -269,7 +269,7 @@ def test_a_function_that_calls_itself_is_refused_by_name(handler, chain):
     """numba compiles it; loaded from the cache it would end the process, as would too deep a recursion."""
 
     class Recursive(Wide):
-        handlers = property(lambda self: {**Wide.handlers, WideKind.SEND: handler})
+        send = handles(WideKind.SEND)(handler)
 
     with pytest.raises(ModelError, match=rf"test_shims.py:\d+\) calls itself \({chain}\): use a loop"):
         make_engine(Recursive(), "serial")
@@ -280,10 +280,9 @@ def half(x):
 
 
 def test_a_function_called_from_two_places_is_not_recursion():
-    def act(me, event, sim):
-        me.f = half(half(me.f + 1.0))
-
     class Halving(Wide):
-        handlers = property(lambda self: {**Wide.handlers, WideKind.SEND: act})
+        @handles(WideKind.SEND)
+        def send(me, event, sim):
+            me.f = half(half(me.f + 1.0))
 
     assert digests(make_engine(Halving(), "serial")) == digests(make_engine(Halving(), "python"))

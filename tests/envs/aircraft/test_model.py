@@ -155,13 +155,18 @@ def test_close_pairs_are_those_of_the_double_loop():
 @pytest.mark.parametrize(
     ("world", "message"),
     [
-        ({"n_agents": 0}, "n_agents must be positive"),
-        ({"complexity": 1.5}, "complexity must be a whole number"),
+        ({"n_agents": 0}, "n_agents must be an integer from 1 up, got 0"),
+        ({"complexity": 1.5}, "complexity must be an integer from 1 to .* got 1.5"),
         ({"link_delay": 4.6}, "link_delay=4.6"),
-        ({"neighbours": 40}, "neighbours must be at most 32"),
+        ({"neighbours": 40}, "neighbours must be an integer from 1 to 32, got 40"),
         ({"warp": 9.0}, "unknown parameters \\['warp'\\]"),
         ({"min_speed": 500.0}, "min_speed=500.0"),
-        ({"w_effort": math.nan}, "w_effort must be finite"),
+        ({"w_effort": math.nan}, "w_effort must be a finite number from 0 up, got nan"),
+        ({"range": "far"}, "range must be a finite number above 0, got 'far'"),
+        ({"wind": math.nan}, "wind must be a finite number, got nan"),
+        ({"wind_seed": -1}, "wind_seed must be an integer from 0 up, got -1"),
+        ({"jitter": -1.0}, "jitter must be a finite number from 0 up, got -1.0"),
+        ({"discrete": "false"}, "discrete must be True or False, got 'false'"),
     ],
 )
 def test_impossible_worlds_are_refused_by_name(world, message):

@@ -16,13 +16,12 @@ TOPOLOGIES = {
 
 
 def dense(topology, new_calls, duration, residence):
-    """load_i (1 / duration + 1 / residence) = new_i + sum of load_j / residence / degree_j over neighbours."""
+    """load_i / duration + load_i / residence = new_i + the neighbours' load_j / residence / degree_j."""
     n, degree = len(topology), np.diff(topology.offsets)
+    leaving = 1.0 / residence / np.maximum(degree, 1)
     matrix = np.diag(1.0 / duration + (degree > 0) / residence)
     for j in range(n):
-        matrix[topology.neighbours[topology.offsets[j] : topology.offsets[j + 1]], j] -= (
-            1.0 / residence / degree[j]
-        )
+        matrix[topology.neighbours[topology.offsets[j] : topology.offsets[j + 1]], j] -= leaving[j]
     return np.linalg.solve(matrix, new_calls)
 
 

@@ -49,7 +49,7 @@ def number(name: str, value: Any, least: float = -math.inf, *, positive: bool = 
         ModelError: it is not.
     """
     try:
-        real = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+        real = math.nan if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
     except OverflowError:  # an integer beyond the largest float64
         real = math.inf
     if not math.isfinite(real) or real < least or (positive and real <= 0):

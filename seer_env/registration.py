@@ -143,6 +143,8 @@ def _model(world: str | EventModel, arguments: dict[str, Any]) -> EventModel:
 
 
 def _entry_point(name: str) -> Callable[..., Any]:
+    if name.endswith(".py"):
+        raise UnknownWorldError(f"no world {name!r}: name the class in that file too, as {name}:Class")
     if name not in registry and ":" not in name:
         raise UnknownWorldError(
             f"no world {name!r}: there are {sorted(registry)}, and your own as module:Class or file.py:Class"

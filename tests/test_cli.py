@@ -296,6 +296,11 @@ def test_world_option_that_does_not_exist_is_told(capsys):
     assert "altitude" in capsys.readouterr().err
 
 
+def test_a_picture_under_another_ending_than_png_is_refused(tmp_path, capsys):
+    assert main(["run", "aircraft_v0", "--picture", str(tmp_path / "flight.jpg")]) == 1
+    assert "a picture is a .png file" in capsys.readouterr().err
+
+
 def test_picture_of_a_world_that_cannot_be_drawn_is_refused(tmp_path, capsys):
     assert main(["run", "flock_v0", "--scheduler", "python", "--picture", str(tmp_path / "flock.png")]) == 1
     assert "render_mode" in capsys.readouterr().err

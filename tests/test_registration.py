@@ -63,6 +63,11 @@ def test_an_unknown_world_is_an_error_that_lists_the_known():
         make("nowhere_v0")
 
 
+def test_a_file_without_a_class_is_an_error_that_shows_the_form():
+    with pytest.raises(registration.UnknownWorldError, match=r"as mine/mine\.py:Class"):
+        make("mine/mine.py")
+
+
 def test_an_unknown_argument_is_named(ring_v0):
     with pytest.raises(TypeError, match="wings"):
         make(ring_v0, wings=2)

@@ -54,7 +54,7 @@ class Args:
     seed: int = 0
     """Seed of the worlds and of the actions."""
     copies: bool = True
-    """Measure copies in one engine too."""
+    """Copies in one engine are measured too, unless this leaves them out."""
     quick: bool = False
     """A smoke test: one measurement of 0.02 seconds, the smallest size of each. Its figures say little."""
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None

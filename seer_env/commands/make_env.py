@@ -28,8 +28,8 @@ class MakeEnv:
     After `seer-env make-env gossip`:
 
         cd gossip
-        pytest                        # the world's tests pass
         python run.py                 # an episode of config.json
+        python -m pytest              # the world's tests pass; needs pip install pytest
         seer-env run gossip:Gossip    # how fast it is
 
     Then change gossip.py, whose comments say what is what, and its test.
@@ -51,7 +51,7 @@ class MakeEnv:
             write_project(folder, self.name)
         except OSError as error:
             raise CommandError(f"{folder}: {error}") from error
-        print(f"{folder}: next, cd {self.name} && pytest && python run.py")
+        print(f"{folder}: next, cd {self.name} && python run.py && python -m pytest")
         return 0
 
 

@@ -38,7 +38,7 @@ class Run(World):
 
     policy: Annotated[str, tyro.conf.arg(metavar="NAME")] = "random"
     """Who chooses the actions: random, or a policy of the world (aircraft_v0: goal, mvp;
-    pcs_v0: fixed, guard, threshold)."""
+    battle_v0: rush; pcs_v0: fixed, guard, threshold)."""
 
     seed: int = 0
     """Seed of the world and of the random policy. The same seed gives the same bytes."""
@@ -77,6 +77,8 @@ class Run(World):
             raise CommandError(f"--video-every {self.video_every}: at least 1")
         for file in (self.picture, self.json_file):
             check_writable(file)
+        if self.picture is not None and self.picture.suffix.lower() != ".png":
+            raise CommandError(f"{self.picture}: a picture is a .png file")
         check_video(self.video)
         env = make_world(self, **self._extra_options())
         tally = Tally()

@@ -204,8 +204,10 @@ CONTROL = np.dtype(
         ("direct_units", "f8", (LIKENESSES,)),
         ("shared_ns", "f8", (LIKENESSES,)),
         ("shared_units", "f8", (LIKENESSES,)),
-        # by kind: phases that were decided so, whether the last one was shared, and how many were like it
+        # by kind: phases decided so since both ways were tried, whether the last one was shared, and how many
+        # in a row were like it
         ("turns", "i8", (3,)),
+        ("patience", "i8", (3,)),  # turns until both ways are tried again, 0 at first
         ("last_shared", "i8", (3,)),
         ("streak", "i8", (3,)),
         ("deadline", "i8"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numba import int64
+
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.phases import EXECUTE, MOST_EVENTS, SETTLE, execute_alone, perform
 from seer_env.runtime.transition import (
@@ -31,6 +33,7 @@ ROUNDS_PER_LOOK, LOOK_NS = 64, 500_000
 #: Rough cost of settling a block, nanoseconds.
 SETTLE_NS = 300.0
 
+# Kinds are passed on as int64: a literal would have everything behind it compiled once for each.
 offer = offering("seer", perform)
 
 
@@ -41,13 +44,13 @@ def advance(control, worker, worker_address):
     if stage == AT_SETTLE:
         control.n_blocks_ready = unsettled_blocks(control)
         control.stage = AT_SETTLED
-        return offer(control, worker, worker_address, SETTLE, control.n_blocks_ready, SETTLE_NS)
+        return offer(control, worker, worker_address, int64(SETTLE), control.n_blocks_ready, SETTLE_NS)
     if stage == AT_SETTLED:
         refresh_supers(control, control.n_blocks_ready)
         if control.settling != 0:
             elapsed = float(clock_ns() - control.executed_from)
             walls = control.shared_ns, control.shared_units
-            remember(control, *walls, EXECUTE, control.settling, elapsed, control.executed_events)
+            remember(control, *walls, int64(EXECUTE), control.settling, elapsed, control.executed_events)
             control.settling = 0
         control.stage = AT_WINDOW
     elif stage == AT_EXECUTED:
@@ -81,7 +84,7 @@ def next_round(control, worker, worker_address):
         else:
             control.stage = AT_EXECUTED
             cost = control.event_cost * control.events_per_entity
-            if offer(control, worker, worker_address, EXECUTE, n, cost):
+            if offer(control, worker, worker_address, int64(EXECUTE), n, cost):
                 control.shared_rounds += 1 - control.direct
                 return True
             control.stage = AT_WINDOW

@@ -31,8 +31,9 @@ CLOSED = 0xFFFFFFFF
 SHARE_NS = 12_000.0
 #: And without asking experience when it is worth more than this.
 CLEARLY_NS = 2_000_000.0
-#: Of so many phases a run is done alone and a run shared, whichever was faster lately.
-EXPLORE, RUN = 200, 5
+#: Of so many phases a run is done alone and a run shared, whichever was faster lately; of twice as many each
+#: time that sharing was slower.
+EXPLORE, RUN, MOST_PATIENCE = 200, 5, 12_800
 #: Phases that go by until a change of way shows what it is worth.
 SETTLED_IN = 3
 #: A claim should last about this long: far above the cost of claiming, far below a step.
@@ -116,20 +117,33 @@ def worth_sharing(control, kind, total, cost):
     if control.threads == 1 or work > control.clearly_ns or kind not in (EXECUTE, ACT, OBSERVE):
         return True
     row = row_of(kind)
-    control.turns[row] += 1
-    shared = sooner_shared(control, likeness(kind, total), control.turns[row] % EXPLORE)
+    shared = way(control, row, likeness(kind, total))
     control.streak[row] = control.streak[row] + 1 if control.last_shared[row] == shared else 1
     control.last_shared[row] = shared
     return shared != 0
 
 
 @kernel
-def sooner_shared(control, k, turn):
-    """1 if phases like k are done sooner when shared, or it is the turn to try that; else 0."""
+def way(control, row, k):
+    """1 if the next phase of this kind, one like k, is to be shared; 0 if one worker is to do it alone."""
+    patience = max(control.patience[row], EXPLORE)
+    control.turns[row] += 1
+    if control.turns[row] >= patience:
+        # On a busy machine a shared phase may wait for a core that was taken away: do not try it often.
+        lost = sooner_shared(control, k) == 0
+        control.turns[row] = 0
+        control.patience[row] = min(2 * patience, MOST_PATIENCE) if lost else EXPLORE
+    turn = control.turns[row]
     if turn < RUN:
         return int64(0)
-    if EXPLORE // 2 <= turn < EXPLORE // 2 + RUN:
+    if patience // 2 <= turn < patience // 2 + RUN:
         return int64(1)
+    return sooner_shared(control, k)
+
+
+@kernel
+def sooner_shared(control, k):
+    """1 if phases like k have been done sooner when shared, or that is not known; else 0."""
     alone, shared = control.direct_units[k], control.shared_units[k]
     if alone == 0.0 or shared == 0.0:
         return int64(1 if alone != 0.0 else 0)
@@ -272,7 +286,7 @@ def finish(control, status):
     control.stage = AT_END
     control.events, _ = totals(control)
     control.ended_at = clock_ns()
-    publish(control, STOP, int64(0), int64(1))
+    publish(control, int64(STOP), int64(0), int64(1))
 
 
 @kernel
@@ -326,7 +340,7 @@ def transitions(scheduler, offer, advance):
                 finish(control, FINISHED)
                 return
             if control.stage == AT_WINDOW and clock_ns() > control.deadline:
-                publish(control, RESUME, int64(1), int64(1))
+                publish(control, int64(RESUME), int64(1), int64(1))
                 return
             if AT_SETTLE <= control.stage <= AT_EXECUTED:
                 if advance(control, worker, worker_address):

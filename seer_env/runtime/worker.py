@@ -134,7 +134,7 @@ def begin(control):
         worker.busy, worker.measured = 0, 0.0
         worker.rule, worker.stopped, worker.sent = 0, 0, 0
     store(sync_of(control), PHASE, int64(0))
-    publish(control, RESUME, int64(1), int64(1))
+    publish(control, int64(RESUME), int64(1), int64(1))
 
 
 work = working("seer", claim, perform, transition)

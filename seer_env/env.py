@@ -241,8 +241,12 @@ class SeerParallelEnv(Episode, ParallelEnv):
     def _checked_render_mode(self, model: EventModel, mode: str | None) -> str | None:
         modes = self.metadata["render_modes"]
         if mode is not None and mode not in modes:
-            hint = f"one of {modes}" if modes else f"None: {type(model).__name__} has no render_frame"
-            raise ValueError(f"render_mode must be {hint}, got {mode!r}")
+            if not modes:
+                raise ValueError(
+                    f"{type(model).__name__} has no render_frame, so it draws no pictures: render_mode must "
+                    f"be None, got {mode!r}"
+                )
+            raise ValueError(f"render_mode must be one of {modes}, got {mode!r}")
         return mode
 
     def __getstate__(self) -> dict[str, Any]:

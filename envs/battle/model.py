@@ -75,7 +75,7 @@ class Battle(EventModel):
             )
         _check_rules(rules)
         if not flag("infos", infos):
-            self.info, self.observe = None, _observe_only  # type: ignore[method-assign]
+            self.info, self.observe = None, _observe_only  # type: ignore[method-assign]  # this world's own
         self.field = Field(size, n_agents)
         self.policies = POLICIES
         params = RULES | {name: float(value) for name, value in rules.items()}

@@ -24,7 +24,8 @@ CHECKPOINT_SHARE = 50
 _STATUS = CONTROL.fields["status"][1] // 8  # type: ignore[index]  # structured
 #: What is kept of each step, adjacent words.
 COUNTS = ("rounds", "shared_rounds", "events", "drained_at", "ended_at")
-_COUNTS = slice(CONTROL.fields[COUNTS[0]][1] // 8, CONTROL.fields[COUNTS[-1]][1] // 8 + 1)  # type: ignore[index]
+_FIRST, _LAST = (CONTROL.fields[name][1] // 8 for name in (COUNTS[0], COUNTS[-1]))  # type: ignore[index]  # structured
+_COUNTS = slice(_FIRST, _LAST + 1)
 _NO_INFO = np.zeros(0, np.uint8)
 
 

@@ -1,0 +1,133 @@
+"""When a phase is shared: what is remembered of phases, and which way the next one is done."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from seer_env.runtime.layout import CONTROL
+from seer_env.runtime.phases import EXECUTE
+from seer_env.runtime.transition import (
+    EXPLORE,
+    MOST_PATIENCE,
+    RUN,
+    SETTLED_IN,
+    likeness,
+    remember,
+    sooner_shared,
+    worth_sharing,
+)
+
+#: Entities ready in a round, and nanoseconds of one: work of 50 microseconds, where experience decides.
+ENTITIES, COST = 100, 500.0
+
+
+@njit
+def decide(control):
+    return worth_sharing(control, np.int64(EXECUTE), np.int64(ENTITIES), COST)
+
+
+@njit
+def note_alone(control, elapsed, events):
+    remember(
+        control,
+        control.direct_ns,
+        control.direct_units,
+        np.int64(EXECUTE),
+        np.int64(ENTITIES),
+        elapsed,
+        events,
+    )
+
+
+@njit
+def note_shared(control, elapsed, events):
+    remember(
+        control,
+        control.shared_ns,
+        control.shared_units,
+        np.int64(EXECUTE),
+        np.int64(ENTITIES),
+        elapsed,
+        events,
+    )
+
+
+@njit
+def shared_is_sooner(control):
+    return sooner_shared(control, likeness(np.int64(EXECUTE), np.int64(ENTITIES)))
+
+
+@pytest.fixture
+def control():
+    """Two workers that have known no phase yet."""
+    record = np.zeros(1, CONTROL)[0]
+    record["threads"], record["share_ns"], record["clearly_ns"] = 2, 12_000.0, 2_000_000.0
+    record["streak"] = SETTLED_IN
+    return record
+
+
+def play(control, phases: int, alone: float, shared: float) -> list[bool]:
+    """Decide so many rounds of one event per entity, which take so long; which of them were shared."""
+    decisions = []
+    for _ in range(phases):
+        decisions.append(bool(decide(control)))
+        note = note_shared if decisions[-1] else note_alone
+        note(control, shared if decisions[-1] else alone, ENTITIES)
+    return decisions
+
+
+def test_small_work_is_never_shared_and_clear_work_always(control):
+    control["share_ns"] = ENTITIES * COST
+    assert not decide(control)
+    control["share_ns"], control["clearly_ns"] = 0.0, ENTITIES * COST - 1.0
+    assert all(decide(control) for _ in range(2 * EXPLORE))
+
+
+def test_heavy_rounds_decide_where_light_ones_say_the_opposite(control):
+    """Sharing costs a round 20 microseconds and halves its work of 500 ns per event."""
+    for events in [ENTITIES // 10, 20 * ENTITIES] * 10:
+        note_alone(control, 500.0 * events, events)
+        note_shared(control, 20_000.0 + 250.0 * events, events)
+    assert shared_is_sooner(control) == 1
+
+
+def test_the_first_phases_after_a_change_of_way_do_not_count(control):
+    note_alone(control, 1000.0, ENTITIES)
+    before = control["direct_ns"].copy()
+    control["streak"] = SETTLED_IN - 1
+    note_alone(control, 1500.0, ENTITIES)
+    assert np.array_equal(control["direct_ns"], before)
+    control["streak"] = SETTLED_IN
+    note_alone(control, 1500.0, ENTITIES)
+    assert not np.array_equal(control["direct_ns"], before)
+
+
+def test_a_spoilt_phase_counts_as_at_most_twice_as_slow(control):
+    note_alone(control, 1000.0, ENTITIES)
+    note_alone(control, 1e9, ENTITIES)
+    assert control["direct_ns"].sum() == 0.75 * 1000.0 + 2.0 * 1000.0
+
+
+def test_what_is_sooner_is_done_but_for_the_runs_that_try_both_ways(control):
+    decisions = play(control, 10 * EXPLORE, alone=60_000.0, shared=35_000.0)
+    assert decisions[: RUN - 1] == [False] * (RUN - 1)
+    assert decisions.count(False) <= 11 * RUN
+    assert control["patience"][0] == EXPLORE
+
+
+def test_sharing_that_loses_is_tried_less_and_less_but_not_never(control):
+    decisions = np.array(play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=90_000.0))
+    begun = np.flatnonzero(np.diff(decisions.astype(int)) == 1)
+    waits = np.diff(begun)
+    assert control["patience"][0] == MOST_PATIENCE
+    assert (waits[1:] >= waits[:-1]).all()
+    assert waits.max() == MOST_PATIENCE
+    assert decisions[EXPLORE:].mean() < 0.01
+
+
+def test_a_second_core_that_comes_back_is_found_again(control):
+    play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=90_000.0)
+    decisions = play(control, 12 * MOST_PATIENCE, alone=60_000.0, shared=35_000.0)
+    assert np.mean(decisions[-EXPLORE:]) > 0.9

@@ -157,7 +157,7 @@ WORKER = np.dtype(
 )
 assert WORKER.itemsize % ALIGNMENT == 0, WORKER.itemsize
 
-#: Three kinds of phase by the logarithm of their items: see `transition.likeness`.
+#: Three kinds of phase by the logarithm of their items: see `sharing.likeness`.
 LIKENESSES = 3 * 24
 
 #: What all workers share and only the transition, run by one worker at a time, writes. Published
@@ -198,7 +198,7 @@ CONTROL = np.dtype(
         ("settling", "i8"),  # items of the shared EXECUTE that is being settled, or 0
         ("executed_from", "i8"),  # when that one was published
         ("executed_events", "i8"),  # what it executed
-        # wall time of phases like this one (`transition.likeness`), alone and shared, and the events or items
+        # wall time of phases like this one (`sharing.likeness`), alone and shared, and the events or items
         # they did in it, both fading: what decides where sharing may not pay
         ("direct_ns", "f8", (LIKENESSES,)),
         ("direct_units", "f8", (LIKENESSES,)),
@@ -216,7 +216,7 @@ CONTROL = np.dtype(
         ("action_cost", "f8"),
         ("output_cost", "f8"),
         ("emission_limit", "i8"),
-        ("share_ns", "f8"),  # `transition.SHARE_NS`, `CLEARLY_NS`: words, so that tests can share everything
+        ("share_ns", "f8"),  # `sharing.SHARE_NS`, `CLEARLY_NS`: words, so that tests can share everything
         ("clearly_ns", "f8"),
         ("cells_i", "i8", (3,)),
         ("cells_f", "f8", (9,)),

@@ -24,8 +24,8 @@ from seer_env.runtime.layout import (
     pending_dtype,
 )
 from seer_env.runtime.leq import HEADER
+from seer_env.runtime.sharing import CLEARLY_NS, SHARE_NS
 from seer_env.runtime.shims import CompiledModel
-from seer_env.runtime.transition import CLEARLY_NS, SHARE_NS
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel

@@ -6,15 +6,14 @@ from numba import int64
 
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.phases import EXECUTE, MOST_EVENTS, SETTLE, execute_alone, perform
+from seer_env.runtime.sharing import moving_average, remember
 from seer_env.runtime.transition import (
     AT_BOUNDARY,
     AT_EXECUTED,
     AT_SETTLE,
     AT_SETTLED,
     AT_WINDOW,
-    moving_average,
     offering,
-    remember,
     transitions,
 )
 from seer_env.runtime.waiting import clock_ns

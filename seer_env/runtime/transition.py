@@ -11,9 +11,18 @@ import numpy as np
 from numba import carray, int64
 
 from seer_env.runtime.atomics import add, array_at, exchange, load, pointer, store
-from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, LIKENESSES, PHASE, SLEEPERS, TOTAL
+from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, PHASE, SLEEPERS, TOTAL
 from seer_env.runtime.leq import CAPACITY, kernel, kernel_for
 from seer_env.runtime.phases import ACT, COUNT_CELLS, EXECUTE, NOTHING, OBSERVE, PUBLISH, RESUME, STOP
+from seer_env.runtime.sharing import (
+    MOST_ITEMS,
+    learn,
+    learn_from_shared,
+    remember,
+    totals,
+    wall_of,
+    worth_sharing,
+)
 from seer_env.runtime.waiting import clock_ns, wake_all
 from seer_env.runtime.window import sync_of, workers_of
 
@@ -26,23 +35,11 @@ RUNNING, FINISHED, BREACHED = 0, 1, 2
 #: An index that no phase has: nothing is left to claim.
 CLOSED = 0xFFFFFFFF
 
-#: A phase is shared when its work is worth more than this: a sleeping worker costs a wake-up of
-#: several microseconds, and every line it touches moves between cores.
-SHARE_NS = 12_000.0
-#: And without asking experience when it is worth more than this.
-CLEARLY_NS = 2_000_000.0
-#: Of so many phases a run is done alone and a run shared, whichever was faster lately; of twice as many each
-#: time that sharing was slower.
-EXPLORE, RUN, MOST_PATIENCE = 200, 5, 12_800
-#: Phases that go by until a change of way shows what it is worth.
-SETTLED_IN = 3
 #: A claim should last about this long: far above the cost of claiming, far below a step.
 GRAIN_NS = 4_000.0
 #: A claim should not last longer than this: between two claims a worker looks at the clock, and
 #: Ctrl-C waits for it.
 PAUSE_NS = 20_000_000.0
-#: The most items of a claim, whatever they are expected to cost: the first heavy ones are a surprise.
-MOST_ITEMS = 256
 #: Rough costs per entity of counting and of publishing, nanoseconds.
 COUNT_NS, PUBLISH_NS = 4.0, 8.0
 
@@ -102,149 +99,6 @@ def share(control, kind, total, cost, grain):
     control.shared_cost = control.event_cost if kind == EXECUTE else cost
     control.phase_started = clock_ns()
     publish(control, kind, total, grain)
-
-
-@kernel
-def worth_sharing(control, kind, total, cost):
-    """Whether to publish a phase: by its work where that is clear, by experience where it is not.
-
-    What it costs to share depends on how far apart the cores are, which may change at any time. So of
-    phases of middling work some are done alone and some shared, and the next ones as is faster.
-    """
-    work = total * cost
-    if work <= control.share_ns and total <= MOST_ITEMS:
-        return False
-    if control.threads == 1 or work > control.clearly_ns or kind not in (EXECUTE, ACT, OBSERVE):
-        return True
-    row = row_of(kind)
-    shared = way(control, row, likeness(kind, total))
-    control.streak[row] = control.streak[row] + 1 if control.last_shared[row] == shared else 1
-    control.last_shared[row] = shared
-    return shared != 0
-
-
-@kernel
-def way(control, row, k):
-    """1 if the next phase of this kind, one like k, is to be shared; 0 if one worker is to do it alone."""
-    patience = max(control.patience[row], EXPLORE)
-    control.turns[row] += 1
-    if control.turns[row] >= patience:
-        # On a busy machine a shared phase may wait for a core that was taken away: do not try it often.
-        lost = sooner_shared(control, k) == 0
-        control.turns[row] = 0
-        control.patience[row] = min(2 * patience, MOST_PATIENCE) if lost else EXPLORE
-    turn = control.turns[row]
-    if turn < RUN:
-        return int64(0)
-    if patience // 2 <= turn < patience // 2 + RUN:
-        return int64(1)
-    return sooner_shared(control, k)
-
-
-@kernel
-def sooner_shared(control, k):
-    """1 if phases like k have been done sooner when shared, or that is not known; else 0."""
-    alone, shared = control.direct_units[k], control.shared_units[k]
-    if alone == 0.0 or shared == 0.0:
-        return int64(1 if alone != 0.0 else 0)
-    return int64(1 if control.shared_ns[k] * alone < control.direct_ns[k] * shared else 0)
-
-
-@kernel
-def likeness(kind, total):
-    """Index of phases of one kind with about as many items."""
-    size = int64(0)
-    while total > 1 and size < LIKENESSES // 3 - 1:
-        total >>= 1
-        size += 1
-    return row_of(kind) * (LIKENESSES // 3) + size
-
-
-@kernel
-def row_of(kind):
-    """Index of a kind whose sharing is decided by experience."""
-    return 0 if kind == EXECUTE else 1 if kind == ACT else 2
-
-
-@kernel
-def wall_of(control, kind, started):
-    """What a phase that has just ended took; for outputs, the last phase, what the whole step took.
-
-    Rows that another core wrote in the last step are fetched when this one writes them, from its first
-    phase on: that too is the price of sharing them.
-    """
-    return float(clock_ns() - (control.begun_at if kind == OBSERVE else started))
-
-
-@kernel
-def remember(control, ns, units, kind, total, elapsed, done):
-    """Add a phase of `total` items, which did `done` events or items, to what is known of phases like it.
-
-    Sums, not an average of ratios: rounds of one world may hold one event per entity or twenty, and the
-    heavy ones are what sharing is for. The first phases after a change of way do not count: alone, a worker
-    fetches what others have in their caches; shared, it waits for them to wake up. A phase counts as at
-    most twice as slow as expected: a core that was taken away once must not decide the next hundred.
-    """
-    if done == 0 or kind not in (EXECUTE, ACT, OBSERVE):
-        return
-    k = likeness(kind, total)
-    if units[k] > 0.0:
-        if control.streak[row_of(kind)] < SETTLED_IN:
-            return
-        elapsed = min(elapsed, 2.0 * done * ns[k] / units[k])
-    ns[k], units[k] = 0.75 * ns[k] + elapsed, 0.75 * units[k] + done
-
-
-@kernel
-def moving_average(average, elapsed, items):
-    """Of an item's cost in nanoseconds of one worker's time.
-
-    A measurement counts as at most eightfold the average: one that a preempted core has spoilt must
-    not have small phases shared for many steps.
-    """
-    if items == 0:
-        return average
-    return 0.75 * average + 0.25 * min(max(1.0, elapsed / items), 8.0 * average)
-
-
-@kernel
-def learn(control, kind, elapsed, total, events):
-    """Learn from a phase what one of its items costs; for a direct round `next_round` learns of events."""
-    if kind == ACT:
-        control.action_cost = moving_average(control.action_cost, elapsed, total)
-    elif kind == OBSERVE:
-        control.output_cost = moving_average(control.output_cost, elapsed, total)
-    elif kind == EXECUTE:
-        control.events_per_entity = 0.75 * control.events_per_entity + 0.25 * events / total
-
-
-@kernel
-def learn_from_shared(control):
-    """Learn from the phase that has just been completed by all workers."""
-    kind, total = control.shared_kind, control.shared_total
-    control.shared_kind = NOTHING
-    if kind == NOTHING:
-        return
-    events, measured = totals(control)
-    events, elapsed = events - control.events_before, measured - control.measured_before
-    learn(control, kind, elapsed, total, events)
-    if kind == EXECUTE:  # whose wall time ends when it is settled
-        control.event_cost = moving_average(control.event_cost, elapsed, events)
-        control.executed_events = events
-    else:
-        wall = wall_of(control, kind, control.phase_started)
-        remember(control, control.shared_ns, control.shared_units, kind, total, wall, total)
-
-
-@kernel
-def totals(control):
-    """Events executed in this step, and measured nanoseconds of claims, by all workers."""
-    workers = workers_of(control)
-    events, measured = int64(0), 0.0
-    for w in range(control.threads):
-        events += workers[w].events
-        measured += workers[w].measured
-    return events, measured
 
 
 @kernel

@@ -8,7 +8,7 @@ from numba import njit
 
 from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.phases import EXECUTE
-from seer_env.runtime.transition import (
+from seer_env.runtime.sharing import (
     EXPLORE,
     MOST_PATIENCE,
     RUN,

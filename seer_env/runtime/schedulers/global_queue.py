@@ -33,6 +33,7 @@ from seer_env.runtime.schedulers.calendar_queue import (
 )
 from seer_env.runtime.schedulers.compiled import CompiledEngine
 from seer_env.runtime.schedulers.taking import order_range, put_back, take
+from seer_env.runtime.sharing import moving_average, remember, totals, worth_sharing
 from seer_env.runtime.shims import compile_model
 from seer_env.runtime.transition import (
     AT_BOUNDARY,
@@ -40,13 +41,9 @@ from seer_env.runtime.transition import (
     AT_SETTLE,
     AT_SETTLED,
     AT_WINDOW,
-    moving_average,
     offering,
-    remember,
     share,
-    totals,
     transitions,
-    worth_sharing,
 )
 from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.window import pool_of, workers_of

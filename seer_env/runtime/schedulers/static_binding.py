@@ -36,19 +36,16 @@ from seer_env.runtime.schedulers.binding_queues import (
     replace_root,
 )
 from seer_env.runtime.schedulers.compiled import CompiledEngine
+from seer_env.runtime.sharing import moving_average, remember, totals, worth_sharing
 from seer_env.runtime.shims import compile_model
 from seer_env.runtime.transition import (
     AT_BOUNDARY,
     AT_EXECUTED,
     AT_SETTLE,
     AT_WINDOW,
-    moving_average,
     offering,
-    remember,
     share,
-    totals,
     transitions,
-    worth_sharing,
 )
 from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.window import leq_of, pool_of, sync_of, workers_of

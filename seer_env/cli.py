@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union, get_type_hints
+from typing import Annotated, Any, Union
 
 import tyro
 
 from seer_env import __version__
+from seer_env.bench.names import BENCHES, load_bench
 from seer_env.commands.doctor import Doctor
 from seer_env.commands.make_env import MakeEnv
 from seer_env.commands.output import CommandError
@@ -20,25 +20,26 @@ from seer_env.commands.tracks import Tracks
 from seer_env.commands.warmup import Warmup
 from seer_env.errors import SeerError
 
-#: Benchmarks: modules with `main(args) -> int`, `args` being a dataclass of options.
-BENCHES = {
-    "phold": "seer_env.bench.phold",
-    "flock": "seer_env.bench.flock",
-    "worlds": "seer_env.bench.worlds",
-}
-
 
 @dataclass
 class Bench:
-    """Measure against a yardstick; `seer-env bench NAME --help` explains each one's options."""
+    """Measure against a yardstick; `seer-env bench NAME --help` explains each one's options.
 
-    name: tyro.conf.Positional[Literal["phold", "flock", "worlds"]]
-    """phold: events beside a sequential heap of events. flock: agents beside a plain loop. worlds: every
-    world at its sizes, battle beside MAgent2, copies beside separate envs."""
+    Each writes a folder of CSV, PNG and JSON, and goes on where it was interrupted.
+    """
+
+    name: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(help="; ".join(f"{n}: {place.about}" for n, place in BENCHES.items())),
+    ]
 
     def main(self) -> int:
-        """Run the benchmark with its default options."""
-        return run_bench(self.name, [])
+        """Never reached by a benchmark's name, which has options of its own.
+
+        Raises:
+            CommandError: there is no such benchmark.
+        """
+        raise CommandError(f"bench: no benchmark {self.name!r}; there are {', '.join(BENCHES)}")
 
 
 COMMANDS = {
@@ -85,9 +86,8 @@ def _dispatch(arguments: list[str]) -> int:
 
 def run_bench(name: str, arguments: list[str]) -> int:
     """Run one benchmark with its own options; no other is imported, as each compiles kernels."""
-    bench = importlib.import_module(BENCHES[name])
-    options = get_type_hints(bench.main)["args"]
-    return bench.main(tyro.cli(options, args=arguments, prog=f"seer-env bench {name}", config=CONFIG))
+    options = load_bench(name)
+    return tyro.cli(options, args=arguments, prog=f"seer-env bench {name}", config=CONFIG).main()
 
 
 if __name__ == "__main__":

@@ -54,6 +54,10 @@ class Args:
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the list of results here."""
 
+    def main(self) -> int:
+        """See `main`."""
+        return main(self)
+
 
 def main(args: Args) -> int:
     """Run, print the tables, write JSON; 1 if env and loop differ by more than 1e-6, else 0.

@@ -1,30 +1,32 @@
 """`seer-env bench phold`: the engine against a numba heap that runs PHOLD and nothing else.
 
-Per row and repeat every contender runs the same windows `[k*dt, (k+1)*dt)` of the same world, in
-turn; window 0 is a warm-up. State digests after the last window must agree.
+Per row and turn every contender runs the same window `[k*dt, (k+1)*dt)` of the same world; a first
+window is a warm-up.
 """
 
 from __future__ import annotations
 
 import hashlib
-import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import tyro
 
-from seer_env.bench.cores import busy_core, worth_of_second_core
+from seer_env.bench.experiment import Claim, Contender, Experiment, Group
 from seer_env.bench.heap import HeapPhold
-from seer_env.bench.report import print_table, progress_bar
-from seer_env.bench.timing import interleaved, machine, median_interval
-from seer_env.commands.output import CommandError, check_writable, write_json
+from seer_env.bench.options import check_threads
+from seer_env.commands.output import CommandError
 from seer_env.envs.phold import Phold
 from seer_env.runtime.engine import make_engine
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from seer_env.bench.results import Results
 
 
 @dataclass(frozen=True)
@@ -62,109 +64,89 @@ ROWS = {
 #: `--quick` divides windows by this.
 QUICK = 20.0
 
-JSON_KEYS = ("row", "scheduler", "threads", "ns_per_event", "events", "digest")
-
-Contender = tuple[str, int]
-#: Measured in turn with the contenders.
-SECOND_CORE: Contender = ("second core", 2)
-
-
 Name = Literal["heap", "python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim"]
 ONE_THREAD = ("heap", "python", "serial")
+HEAP, SERIAL, SEER = Contender("heap"), Contender("serial"), Contender("seer", 2)
+#: Times as fast as `heap` that `seer` on two threads should be.
+AT_LEAST = {"B": 1.6, "C": 1.6, "D": 1.6, "G": 1.9, "H": 1.9}
 
 
 @dataclass
-class Args:
-    """Time PHOLD under a numba heap (the yardstick), `serial` and `seer`."""
+class PholdExperiment(Experiment):
+    """Nanoseconds per PHOLD event: `serial` and `seer` beside a numba heap (the yardstick)."""
+
+    name: ClassVar[str] = "phold"
+    columns: ClassVar[Mapping[str, str]] = {"ns/event": ".1f", "heap / it": ".2f"}
 
     rows: tuple[str, ...] = tuple(ROWS)
     """Rows to run: A..H and 1..8."""
     schedulers: tuple[Name, ...] = ("heap", "serial", "seer")
     """Contenders."""
-    threads: tuple[int, ...] = (1, 2, 4)
+    threads: tuple[int, ...] = (1, 2)
     """Thread counts of `seer` and of the systems to compare it with."""
-    repeats: int = 5
-    """Timed windows per contender."""
-    seed: int = 0
-    """Seed of the random streams."""
-    busy: bool = False
-    """Let another process hold a core while measuring: what an oversubscribed machine costs."""
-    quick: bool = False
-    """A smoke test: windows a twentieth as long. Its figures say little."""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
-    """Write a list of {row, scheduler, threads, ns_per_event, events, digest} here."""
 
+    def groups(self) -> Sequence[Group]:
+        unknown = [name for name in self.rows if name not in ROWS]
+        if unknown:
+            raise CommandError(f"--rows: no row {unknown[0]!r}; there are {' '.join(ROWS)}")
+        check_threads(self.threads)
+        facts = ("n", "population", "work", "lookahead", "remote")
+        return [
+            Group(f"row {name}", partial(self.make, name), {f: getattr(ROWS[name], f) for f in facts})
+            for name in self.rows
+        ]
 
-def main(args: Args) -> int:
-    """Run, print the table, write JSON; 1 if two contenders disagree about a digest, else 0.
+    def make(self, name: str, stack: ExitStack) -> dict[Contender, World]:
+        """The contenders on a row, after a first window."""
+        row = ROWS[name]
+        dt = row.dt / QUICK if self.quick else row.dt
+        worlds = {}
+        for scheduler in self.schedulers:
+            for threads in (1,) if scheduler in ONE_THREAD else self.threads:
+                world = World(Phold(**{**vars(row), "dt": dt}), scheduler, threads, self.seed)
+                world()
+                worlds[Contender(scheduler, threads)] = world
+        return worlds
 
-    Raises:
-        CommandError: no such row, no repeats, or a JSON file that cannot be written.
-    """
-    unknown = [name for name in args.rows if name not in ROWS]
-    if unknown:
-        raise CommandError(f"--rows: no row {unknown[0]!r}; there are {' '.join(ROWS)}")
-    if args.repeats < 1:
-        raise CommandError(f"--repeats {args.repeats}: at least 1")
-    check_writable(args.json)
-    contenders = _contenders(args)
-    results = []
-    with progress_bar() as progress, busy_core(args.busy):
-        task = progress.add_task(
-            "phold", total=len(args.rows) * (len(contenders) * (args.repeats + 1) + args.repeats)
-        )
-        for name in args.rows:
-            done = partial(progress.update, task, advance=1, refresh=True, description=f"row {name}")
-            results += run_row(name, contenders, args, done)
-    _print(results)
-    write_json(
-        args.json, [{k: v for k, v in r.items() if k not in ("windows", "second_core")} for r in results]
-    )
-    differing = [n for n in args.rows if len({r["digest"] for r in results if r["row"] == n}) > 1]
-    if differing:
-        print(f"Digests differ on {' '.join(differing)}: contenders disagree about the final state.")
-    return 1 if differing else 0
+    def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:
+        if not results.values(group.name, HEAP, "ns/event"):
+            return {}
+        return {"heap / it": results.ratio(group.name, HEAP, contender, "ns/event")}
 
+    def claims(self, results: Results) -> Sequence[Claim]:
+        claims = []
+        for group in results.groups():
+            ours = [c for c in results.contenders(group) if c.name in ("serial", "seer")]
+            if HEAP not in results.contenders(group) or not ours:
+                continue
+            best = results.best(group, ours, "ns/event")
+            gain = results.ratio(group, HEAP, best, "ns/event")
+            claims.append(Claim(f"{group}: times as fast as heap, the better of ours", gain, "at least", 1.0))
+            limit = AT_LEAST.get(group.removeprefix("row "))
+            if limit and SEER in ours:
+                gain = results.ratio(group, HEAP, SEER, "ns/event")
+                claims.append(Claim(f"{group}: times as fast as heap, two threads", gain, "at least", limit))
+        return claims
 
-def _contenders(args: Args) -> list[Contender]:
-    """`(scheduler, threads)`, each once."""
-    return [(s, t) for s in args.schedulers for t in ((1,) if s in ONE_THREAD else args.threads)]
-
-
-def run_row(name: str, contenders: list[Contender], args: Args, done: Callable[[], object]) -> list[dict]:
-    """Measure one row: a dict per contender as in the JSON, `windows`, ns per event
-    of each, and `second_core`, what it was worth in those turns."""
-    row = ROWS[name]
-    dt = row.dt / QUICK if args.quick else row.dt
-    worlds = {}
-    for contender in contenders:
-        worlds[contender] = World(Phold(**{**vars(row), "dt": dt}), *contender, seed=args.seed)
-        worlds[contender].window()
-        done()
-    cases: dict[Contender, Callable[[], float]] = {c: worlds[c].window for c in contenders}
-    windows = interleaved({**cases, SECOND_CORE: worth_of_second_core}, args.repeats, done)
-    second_core = statistics.median(windows[SECOND_CORE])
-    return [
-        {
-            "row": name,
-            "scheduler": scheduler,
-            "threads": threads,
-            "ns_per_event": statistics.median(windows[scheduler, threads]),
-            "events": worlds[scheduler, threads].events,
-            "digest": worlds[scheduler, threads].digest(),
-            "windows": windows[scheduler, threads],
-            "second_core": second_core,
-        }
-        for scheduler, threads in contenders
-    ]
+    def draw(self, results: Results, figure: Figure) -> None:
+        axes = figure.subplots()
+        groups = results.groups()
+        contenders = list(dict.fromkeys(c for group in groups for c in results.contenders(group)))
+        width = 0.8 / max(1, len(contenders))
+        for i, contender in enumerate(contenders):
+            speeds = [1e3 / results.median(group, contender, "ns/event") for group in groups]
+            places = np.arange(len(groups)) + (i - (len(contenders) - 1) / 2) * width
+            axes.bar(places, speeds, width, label=str(contender))
+        axes.set_yscale("log")
+        axes.set_xticks(range(len(groups)), [group.removeprefix("row ") for group in groups])
+        axes.set(xlabel="row", ylabel="million events per second", title="PHOLD")
+        axes.legend(ncols=4, fontsize="small")
 
 
 class World:
     """A PHOLD world under one contender: `heap`, or a scheduler of the engine with its threads."""
 
     def __init__(self, model: Phold, scheduler: str, threads: int, seed: int):
-        self.events = 0
-        """Events executed so far, the warm-up's too."""
         if scheduler == "heap":
             heap = HeapPhold(model, seed)
             self._step, self._state = heap.step, lambda: heap.state
@@ -179,53 +161,14 @@ class World:
 
         self._step, self._state = step, lambda: engine.state
 
-    def window(self) -> float:
-        """Run the next window; wall nanoseconds per event."""
+    def __call__(self) -> dict[str, float]:
+        """Run the next window: wall nanoseconds per event, events, and a digest of the entities' rows."""
         start = time.perf_counter_ns()
         events = self._step()
         elapsed = time.perf_counter_ns() - start
-        self.events += events
-        return elapsed / max(events, 1)
-
-    def digest(self) -> str:
-        """Hex digest of the entities' rows."""
-        return hashlib.blake2b(self._state().tobytes(), digest_size=16).hexdigest()
+        return {"ns/event": elapsed / max(events, 1), "events": events, "digest": digest(self._state())}
 
 
-def _print(results: list[dict]) -> None:
-    heap = {r["row"]: r["ns_per_event"] for r in results if r["scheduler"] == "heap"}
-    lines = []
-    for r in results:
-        low, high, _ = median_interval(r["windows"])
-        base = heap.get(r["row"])
-        lines.append(
-            (
-                r["row"],
-                r["scheduler"],
-                str(r["threads"]),
-                f"{r['ns_per_event']:.1f}",
-                f"{low:.1f} .. {high:.1f}",
-                f"{r['ns_per_event'] / base:.2f}" if base else "",
-                f"{r['events']}",
-                f"{r['second_core']:.2f}",
-                r["digest"][:8],
-            )
-        )
-    coverage = median_interval(results[0]["windows"]).coverage if results else 0.0
-    print_table(
-        "PHOLD",
-        (
-            "row",
-            "scheduler",
-            "threads",
-            "ns/event",
-            "interval",
-            "time / heap",
-            "events",
-            "2nd core",
-            "digest",
-        ),
-        lines,
-        f"medians; intervals cover the median with {coverage:.0%}; 2nd core: speed of two threads of plain "
-        f"arithmetic over one, 2.0 on free cores; {machine()}",
-    )
+def digest(state: np.ndarray) -> int:
+    """48 bits of a digest of the entities' rows: a whole number that a float holds exactly."""
+    return int.from_bytes(hashlib.blake2b(state.tobytes(), digest_size=6).digest(), "little")

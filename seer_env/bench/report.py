@@ -41,4 +41,4 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         console = Console(width=PIPE_WIDTH)
     console.print(table)
     if note:
-        console.print(note, highlight=False, soft_wrap=True)
+        console.print(note, highlight=False, markup=False, soft_wrap=True)

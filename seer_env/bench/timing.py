@@ -95,12 +95,12 @@ def machine() -> str:
     from seer_env.machine import effective_cpus
 
     return (
-        f"{_processor()}, {effective_cpus()} usable cores, {platform.system()} {platform.machine()}, "
+        f"{processor()}, {effective_cpus()} usable cores, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}, numba {numba.__version__}, numpy {np.__version__}"
     )
 
 
-def _processor() -> str:
+def processor() -> str:
     """The processor's name, where the system tells it."""
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:

@@ -60,6 +60,10 @@ class Args:
     json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
     """Write the list of results here."""
 
+    def main(self) -> int:
+        """See `main`."""
+        return main(self)
+
 
 def main(args: Args) -> int:
     """Run, print the tables, write JSON; 1 if copies and separate envs differ, else 0.

@@ -1,13 +1,14 @@
-"""`seer-env bench phold`: what it runs, prints, writes and returns."""
+"""`seer-env bench phold`: what it runs and promises."""
 
 from __future__ import annotations
 
-import json
-
+import numba
 import pytest
 
 from seer_env.bench import phold
-from seer_env.bench.phold import ROWS, Args, main
+from seer_env.bench.experiment import Contender
+from seer_env.bench.phold import ROWS, PholdExperiment
+from seer_env.bench.results import Measurement, Results
 from seer_env.commands.output import CommandError
 
 
@@ -17,10 +18,16 @@ def small(monkeypatch):
     monkeypatch.setattr(phold, "ROWS", {"A": phold.Row(20, 2, 0, 0.1, 0.9, 0.5, 5.0)})
 
 
-def run(path, **options) -> list[dict]:
-    options = {"rows": ("A",), "schedulers": ("heap", "python"), "repeats": 2, "json": path, **options}
-    assert main(Args(**options)) == 0
-    return json.loads(path.read_text())
+def windows(count: int, **options) -> dict[Contender, list[dict]]:
+    """What each contender measures in so many windows of row A."""
+    contenders = PholdExperiment(rows=("A",), **options).make("A", None)
+    return {contender: [measure() for _ in range(count)] for contender, measure in contenders.items()}
+
+
+def ns_per_event(**times: float) -> Results:
+    """Results of row B."""
+    threads = {"heap": 1, "serial": 1, "seer": 2}
+    return Results(Measurement("row B", n, threads[n], 0, "ns/event", t) for n, t in times.items())
 
 
 def test_rows_have_the_mean_delay_they_state():
@@ -35,62 +42,43 @@ def test_a_window_of_a_full_row_has_enough_work_to_time():
         assert events * (80 + 2.4 * row.work) > 5e6, name  # nanoseconds
 
 
-def test_json_lists_row_scheduler_threads_time_events_and_digest(small, tmp_path):
-    results = run(tmp_path / "r.json")
-    assert [list(r) for r in results] == [
-        ["row", "scheduler", "threads", "ns_per_event", "events", "digest"] for _ in range(2)
-    ]
+def test_all_contenders_execute_the_same_events_to_the_same_state(small):
+    schedulers = ("heap", "python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim")
+    measured = windows(2, schedulers=schedulers, threads=(1, 2)).values()
+    assert len({tuple((w["events"], w["digest"]) for w in several) for several in measured}) == 1
 
 
-def test_contenders_agree_on_events_and_digest(small, tmp_path):
-    heap, python = run(tmp_path / "r.json")
-    assert (heap["events"], heap["digest"]) == (python["events"], python["digest"])
+def test_events_are_those_of_one_window(small):
+    # 40 events, one per unit of time each: 5 units per window
+    (measured,) = windows(20, schedulers=("python",)).values()
+    assert sum(w["events"] for w in measured) == pytest.approx(20 * 200, rel=0.1)
 
 
-def test_compiled_contenders_agree_with_the_heap_to_the_byte(small, tmp_path):
-    contenders = ("heap", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse")
-    results = run(tmp_path / "r.json", schedulers=contenders, threads=(1, 2), repeats=1)
-    assert len({(r["events"], r["digest"]) for r in results}) == 1
+def test_quick_shortens_the_windows(small):
+    (long,), (short,) = (windows(1, schedulers=("heap",), quick=q)[Contender("heap")] for q in (False, True))
+    assert short["events"] < long["events"] / 5
 
 
-def test_events_are_those_of_all_windows(small, tmp_path):
-    twice, once = run(tmp_path / "2.json", repeats=2)[0], run(tmp_path / "1.json", repeats=1)[0]
-    # 40 events, one per unit of time each: 5 units per window, the warm-up included
-    assert twice["events"] == pytest.approx(600, rel=0.2)
-    assert once["events"] == pytest.approx(400, rel=0.2)
+def test_parallel_schedulers_run_at_every_thread_count_and_the_others_at_one(small):
+    most = numba.config.NUMBA_NUM_THREADS
+    contenders = windows(0, schedulers=("heap", "serial", "seer", "nbse"), threads=(1, most))
+    assert list(contenders) == [("heap", 1), ("serial", 1), ("seer", 1), ("seer", most), ("nbse", 1),
+                                ("nbse", most)]  # fmt: skip
 
 
-def test_quick_shortens_the_windows(small, tmp_path):
-    quick = run(tmp_path / "q.json", quick=True)[0]
-    assert quick["events"] < run(tmp_path / "r.json")[0]["events"] / 5
+def test_the_better_of_ours_must_not_be_slower_than_the_heap():
+    claims = PholdExperiment().claims(ns_per_event(heap=80.0, serial=100.0, seer=50.0))
+    assert [(c.measured, c.limit, c.holds) for c in claims] == [(1.6, 1.0, True), (1.6, 1.6, True)]
 
 
-def test_parallel_schedulers_run_at_every_thread_count_and_the_others_at_one():
-    contenders = phold._contenders(Args(schedulers=("heap", "serial", "seer", "nbse"), threads=(1, 4)))
-    assert contenders == [("heap", 1), ("serial", 1), *((s, t) for s in ("seer", "nbse") for t in (1, 4))]
-
-
-def test_disagreement_is_reported_and_fails(small, monkeypatch, capsys):
-    monkeypatch.setattr(phold.World, "digest", lambda world: str(id(world)))
-    assert main(Args(rows=("A",), schedulers=("heap", "python"), repeats=1)) == 1
-    assert "Digests differ on A" in capsys.readouterr().out
-
-
-def test_the_table_shows_the_ratio_to_the_heap(small, capsys):
-    main(Args(rows=("A",), schedulers=("heap", "python"), repeats=1))
-    table = capsys.readouterr().out
-    assert "time / heap" in table
-    assert "1.00" in table
+def test_two_threads_must_be_worth_what_the_row_asks():
+    claims = PholdExperiment().claims(ns_per_event(heap=80.0, serial=40.0, seer=80.0))
+    assert [(c.measured, c.holds) for c in claims] == [(2.0, True), (1.0, False)]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"rows": ("Z",)}, "--rows: no row 'Z'"), ({"repeats": 0}, "--repeats 0")]
+    ("options", "said"), [({"rows": ("Z",)}, "--rows: no row 'Z'"), ({"threads": (0,)}, "--threads 0")]
 )
 def test_impossible_options_are_refused_by_name(options, said):
     with pytest.raises(CommandError, match=said):
-        main(Args(**options))
-
-
-def test_a_json_file_without_a_folder_is_refused_before_any_run(tmp_path):
-    with pytest.raises(CommandError, match="no folder"):
-        main(Args(json=tmp_path / "missing" / "r.json"))
+        PholdExperiment(**options).groups()

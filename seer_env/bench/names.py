@@ -1,0 +1,32 @@
+"""The benchmarks of `seer-env bench`: names, what each shows, and where it is."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+__all__ = ["BENCHES", "EXPERIMENTS", "load_bench"]
+
+
+class Place(NamedTuple):
+    """A dataclass of options with `main() -> int`, and what it does in a few words."""
+
+    module: str
+    kind: str
+    about: str
+
+
+EXPERIMENTS = {"phold": Place("phold", "PholdExperiment", "events beside a sequential heap of events")}
+BENCHES = {
+    **EXPERIMENTS,
+    "flock": Place("flock", "Args", "agents beside a plain loop"),
+    "worlds": Place("worlds", "Args", "every world at its sizes, battle beside MAgent2, copies beside envs"),
+    "all": Place("all", "All", "every experiment in turn, then the report"),
+    "report": Place("page", "Report", "one HTML page of what has been measured so far"),
+}
+
+
+def load_bench(name: str) -> Any:
+    """The dataclass behind a name."""
+    place = BENCHES[name]
+    return getattr(importlib.import_module(f"seer_env.bench.{place.module}"), place.kind)

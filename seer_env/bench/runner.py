@@ -1,0 +1,171 @@
+"""Runs an experiment: turn by turn into its folder, then table, picture and claims."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from seer_env.bench.cores import busy_core, worth_of_second_core
+from seer_env.bench.experiment import Claim, Contender, Experiment, Group, Measure
+from seer_env.bench.folder import Folder
+from seer_env.bench.report import print_table, progress_bar
+from seer_env.bench.results import SECOND_CORE, Measurement, Median, Results
+from seer_env.bench.surroundings import load, surroundings
+from seer_env.bench.timing import machine
+
+__all__ = ["run"]
+
+
+def run(experiment: Experiment) -> int:
+    """Measure what is missing, show everything; 1 if contenders disagree about a digest, else 0.
+
+    Ctrl-C loses the turn that was being measured and nothing else: the same command goes on from there.
+
+    Raises:
+        CommandError: an option out of its range, or a folder that cannot be used.
+    """
+    groups = experiment.groups()
+    folder = Folder(experiment)
+    results = Results(folder.measurements())
+    measure_all(experiment, groups, folder, results)
+    rows = summary(experiment, groups, results)
+    claims = experiment.claims(results)
+    folder.write_summary(SUMMARY, rows)
+    folder.write_plot(plot(experiment, results))
+    folder.write_record(
+        title=(type(experiment).__doc__ or experiment.name).strip().splitlines()[0],
+        claims=[{**claim._asdict(), "holds": claim.holds} for claim in claims],
+        notes=list(experiment.notes(results)),
+    )
+    show(experiment, groups, results, claims)
+    print(f"Results are in {folder.path}/: {', '.join(sorted(p.name for p in folder.path.iterdir()))}")
+    differing = results.disagreements()
+    if differing:
+        print(f"Digests differ on {', '.join(differing)}: contenders disagree about the final state.")
+    return 1 if differing else 0
+
+
+def measure_all(experiment: Experiment, groups: Sequence[Group], folder: Folder, results: Results) -> None:
+    """Measure the turns that `results` lacks, and write each when it is over."""
+    missing = sum(max(0, experiment.turns - results.turns(group.name)) for group in groups)
+    if not missing:
+        return
+    before = folder.record()
+    folder.write_record(
+        **surroundings(), load_before=load(), seconds=before.get("seconds", 0.0), interrupted=True
+    )
+    started = time.perf_counter()
+    try:
+        with progress_bar() as progress, busy_core(experiment.busy):
+            total = experiment.turns * len(groups)
+            task = progress.add_task(experiment.name, total=total, completed=total - missing)
+            for group in groups:
+                tell = partial(progress.update, task, refresh=True)
+                tell(description=f"{experiment.name}: {group.name}")
+                measure(group, experiment.turns, folder, results, partial(tell, advance=1))
+        folder.write_record(interrupted=False)
+    finally:
+        seconds = before.get("seconds", 0.0) + time.perf_counter() - started
+        folder.write_record(load_after=load(), seconds=round(seconds, 1))
+
+
+def measure(group: Group, turns: int, folder: Folder, results: Results, done: Callable[[], object]) -> None:
+    """Measure the missing turns of a group."""
+    if results.turns(group.name) >= turns:
+        return
+    with ExitStack() as stack:
+        contenders = group.make(stack)
+        for turn in range(results.turns(group.name), turns):
+            values = take_turn(contenders, turn)
+            measurements = [
+                Measurement(group.name, contender.name, contender.threads, turn, quantity, float(value))
+                for contender, quantities in values.items()
+                for quantity, value in quantities.items()
+            ]
+            folder.append(measurements)
+            results.add(measurements)
+            done()
+
+
+def take_turn(contenders: Mapping[Contender, Measure], turn: int) -> dict[Contender, Mapping[str, float]]:
+    """Measure everybody once; every other turn in reverse, so that nobody always runs behind the same one."""
+    order = list(contenders) if turn % 2 == 0 else list(contenders)[::-1]
+    values = {contender: contenders[contender]() for contender in order}
+    return {
+        **{contender: values[contender] for contender in contenders},
+        SECOND_CORE: {"worth": worth_of_second_core()},
+    }
+
+
+#: Columns of `summary.csv`; derived quantities have no interval.
+SUMMARY = (
+    "group", "facts", "contender", "threads", "quantity", "median", "low", "high", "coverage", "turns",
+)  # fmt: skip
+
+
+def summary(experiment: Experiment, groups: Sequence[Group], results: Results) -> list[Sequence[Any]]:
+    """Rows of `summary.csv`."""
+    facts = {group.name: "; ".join(f"{k}={v}" for k, v in group.facts.items()) for group in groups}
+    rows: list[Sequence[Any]] = [
+        (group, facts.get(group, ""), contender.name, contender.threads, quantity, *median)
+        for group, contender, quantity, median in results.medians()
+    ]
+    for group in groups:
+        for contender in results.contenders(group.name):
+            for quantity, value in experiment.derived(results, group, contender).items():
+                rows.append((group.name, facts[group.name], *contender, quantity, value, "", "", "", ""))
+    return rows
+
+
+def show(experiment: Experiment, groups: Sequence[Group], results: Results, claims: Sequence[Claim]) -> None:
+    """Print the table, what must be known to read it, and the claims."""
+    facts = list(dict.fromkeys(name for group in groups for name in group.facts))
+    lines = []
+    coverage = 0.0
+    for group in groups:
+        for contender in results.contenders(group.name):
+            derived = experiment.derived(results, group, contender)
+            cells = []
+            for quantity, form in experiment.columns.items():
+                values = results.values(group.name, contender, quantity)
+                if values:
+                    median = Median.of(values)
+                    coverage = median.coverage
+                    interval = f" [{median.low:{form}}, {median.high:{form}}]" if len(values) > 1 else ""
+                    cells.append(f"{median.value:{form}}{interval}")
+                else:
+                    cells.append(f"{derived[quantity]:{form}}" if quantity in derived else "")
+            worth = results.median(group.name, SECOND_CORE, "worth")
+            named = [str(group.facts.get(name, "")) for name in facts]
+            lines.append((group.name, *named, contender.name, str(contender.threads), *cells, f"{worth:.2f}"))
+    head = ("group", *facts, "contender", "threads", *experiment.columns, "2nd core")
+    note = (
+        f"medians [interval that covers the median with {coverage:.0%}]; 2nd core: speed of two threads of "
+        f"plain arithmetic over one, 2.0 on free cores; {machine()}"
+    )
+    print_table(experiment.name, head, lines, note)
+    for sentence in experiment.notes(results):
+        print(sentence)
+    if claims:
+        print_table("claims", ("claim", "measured", "limit", "holds"), [claim_cells(c) for c in claims])
+
+
+def claim_cells(claim: Claim) -> tuple[str, str, str, str]:
+    """A claim as cells of a table."""
+    limit = f"{claim.relation} {claim.limit:g}"
+    return claim.text, f"{claim.measured:.3g}", limit, "yes" if claim.holds else "NO"
+
+
+def plot(experiment: Experiment, results: Results) -> bytes:
+    """The picture as PNG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    experiment.draw(results, figure)
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=120)
+    return file.getvalue()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from seer_env.checks import whole
 from seer_env.errors import SeerError
+from seer_env.runtime.engine import ONE_THREAD
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -57,7 +58,7 @@ def choose(
             )
         _warn_without_jit()
         return "python", 1
-    if scheduler in ("python", "serial"):
+    if scheduler in ONE_THREAD:
         if count != 1:
             raise ValueError(f'scheduler {scheduler!r} has one thread, got threads={threads}: use "seer"')
         return scheduler, 1

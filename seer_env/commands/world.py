@@ -33,7 +33,7 @@ class World:
     """Threads of a step. Outputs do not depend on it; `auto` follows the size of the work."""
 
     scheduler: Literal[
-        "auto", "serial", "seer", "python", "ross-t", "ross-t:round-robin", "nbse", "root-sim"
+        "auto", "serial", "seer", "python", "heap", "ross-t", "ross-t:round-robin", "nbse", "root-sim"
     ] = "auto"
     """How a step's events are executed: serial (one thread, compiled), seer (in parallel), python
     (slow, breakpoints work), or a system to compare with. All give the same bytes."""

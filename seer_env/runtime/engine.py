@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 #: Each thread has buffers of its own.
 MOST_THREADS = 1024
+#: Those that run on one thread. `heap` is the yardstick.
+ONE_THREAD = ("python", "serial", "heap")
 #: The last four are the systems that the paper compares with; each takes threads as `seer` does.
-SCHEDULERS = ("python", "serial", "seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim")
+SCHEDULERS = (*ONE_THREAD, "seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim")
 
 
 class Outputs(NamedTuple):
@@ -261,7 +263,7 @@ class InitialEvents:
 def make_engine(
     model: EventModel, scheduler: str, threads: int = 1, event_capacity: int | None = None
 ) -> Engine:
-    """The engine of a scheduler: `python`, `serial`, or another with `threads`.
+    """The engine of a scheduler; those of `ONE_THREAD` do not use `threads`.
 
     Raises:
         ModelError: the declaration cannot work.
@@ -278,6 +280,10 @@ def make_engine(
         from seer_env.runtime.schedulers.compiled import CompiledEngine
 
         return CompiledEngine(model, scheduler, threads, event_capacity)
+    if scheduler == "heap":
+        from seer_env.runtime.schedulers.heap import HeapEngine
+
+        return HeapEngine(model, scheduler, 1, event_capacity)
     if scheduler in ("ross-t", "ross-t:round-robin"):
         from seer_env.runtime.schedulers.static_binding import StaticBindingEngine
 

@@ -21,7 +21,7 @@ from seer_env.checkpoint import HEADER, _archive, _checksum, model_identity
 from seer_env.env import SeerParallelEnv
 from seer_env.errors import BoundaryFileError
 
-SCHEDULERS = ("python", "serial", "seer", "ross-t", "nbse", "root-sim")
+SCHEDULERS = ("python", "serial", "heap", "seer", "ross-t", "nbse", "root-sim")
 
 
 def make_env(model=None, **arguments):

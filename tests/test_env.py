@@ -27,7 +27,7 @@ from seer_env import episode
 from seer_env.env import SeerParallelEnv
 from seer_env.errors import ContractBreach, ModelError, SeerError
 
-SCHEDULERS = ("python", "serial", "seer", "ross-t", "nbse", "root-sim")
+SCHEDULERS = ("python", "serial", "heap", "seer", "ross-t", "nbse", "root-sim")
 WORLDS = {"ring": lambda: Ring(patience=12), "lamps": lambda: Lamps(life=4)}
 
 

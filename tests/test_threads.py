@@ -30,6 +30,7 @@ def four_cpus(monkeypatch):
         (BIG, "serial", "auto", ("serial", 1)),
         (BIG, "serial", 1, ("serial", 1)),
         (BIG, "python", "auto", ("python", 1)),
+        (BIG, "heap", "auto", ("heap", 1)),
     ],
 )
 def test_the_rule(model, scheduler, asked, chosen):
@@ -52,7 +53,7 @@ def test_an_impossible_thread_count_is_refused(value):
         threads.choose(BIG, "seer", value)
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "python"])
+@pytest.mark.parametrize("scheduler", ["serial", "python", "heap"])
 def test_threads_for_a_scheduler_with_one_are_refused(scheduler):
     with pytest.raises(ValueError, match='use "seer"'):
         threads.choose(BIG, scheduler, 2)

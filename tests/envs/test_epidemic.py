@@ -131,7 +131,8 @@ def test_the_reward_is_the_price_of_distance_and_of_illness():
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "threads"), [("serial", 1), *(("seer", threads) for threads in (1, 2, 3, 4, 8))]
+    ("scheduler", "threads"),
+    [("serial", 1), ("heap", 1), *(("seer", threads) for threads in (1, 2, 3, 4, 8))],
 )
 def test_every_scheduler_and_thread_count_gives_the_oracles_bytes(oracle, scheduler, threads):
     assert wandered(scheduler, threads) == oracle

@@ -20,6 +20,7 @@ from seer_env.runtime.time_warp import memory as warp_memory
 SCHEDULERS = {
     "python": ("python", 1),
     "serial": ("serial", 1),
+    "heap": ("heap", 1),
     "seer": ("seer", 2),
     "ross-t": ("ross-t", 2),
     "nbse": ("nbse", 2),
@@ -106,7 +107,7 @@ def test_a_failed_first_step_leaves_the_reset(engine, unfailing):
     assert play(engine, 0, 10) == unfailing
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
+@pytest.mark.parametrize("scheduler", ["serial", "heap", "seer", "ross-t", "nbse", "root-sim"])
 @pytest.mark.parametrize("events", [FIRST_SLOTS // N, 40], ids=["just", "many times"])
 def test_running_out_of_slots_changes_no_result(scheduler, events, monkeypatch):
     """Slots run out in the action phase, in windows, and for one entity alone."""
@@ -125,7 +126,7 @@ def test_running_out_of_slots_changes_no_result(scheduler, events, monkeypatch):
     assert engines[1]._memory.slots > slots
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
+@pytest.mark.parametrize("scheduler", ["serial", "heap", "seer", "ross-t", "nbse", "root-sim"])
 def test_one_entity_may_use_up_all_slots(scheduler):
     engines = [make_engine(Faulty(N), "python"), make_engine(Faulty(N), *SCHEDULERS[scheduler])]
     for engine in engines:
@@ -134,7 +135,7 @@ def test_one_entity_may_use_up_all_slots(scheduler):
     assert engines[0].digest() == engines[1].digest()
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
+@pytest.mark.parametrize("scheduler", ["serial", "heap", "seer", "ross-t", "nbse", "root-sim"])
 def test_a_step_that_first_runs_out_of_slots_and_then_breaches_is_undone(scheduler):
     engine = make_engine(Faulty(N), *SCHEDULERS[scheduler])
     engine.reset(8)
@@ -224,7 +225,7 @@ class Interrupter:
         return False
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer", "ross-t", "nbse", "root-sim"])
+@pytest.mark.parametrize("scheduler", ["serial", "heap", "seer", "ross-t", "nbse", "root-sim"])
 @pytest.mark.parametrize("kind", ["legal", "breach", "slots"])
 def test_an_interrupt_at_any_line_of_a_step_leaves_a_whole_boundary(scheduler, kind):
     """The boundary before, or, from the moment the step is complete, the one after; its future is right."""

@@ -51,6 +51,11 @@ def test_worlds_with_agents_give_the_same_bytes(serial, world, scheduler, thread
 
 
 @pytest.mark.parametrize("world", WORLDS)
+def test_so_does_the_heap(serial, world):
+    assert acted(make_engine(WORLDS[world](), "heap")) == serial[world]
+
+
+@pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("scheduler", COMPETING)
 def test_they_do_where_every_phase_is_shared(serial, world, scheduler, threads):
@@ -98,7 +103,7 @@ def test_entities_are_bound_in_blocks_or_in_turn(scheduler, homes):
     assert engine._memory.home.tolist() == homes
 
 
-@pytest.mark.parametrize("scheduler", COMPETING)
+@pytest.mark.parametrize("scheduler", [*COMPETING, "heap"])
 def test_a_breach_in_a_shared_window_leaves_queues_that_are_built_anew(scheduler):
     engine, twin = (make_engine(Faulty(64), name, 2) for name in (scheduler, "seer"))
     share_everything(engine)
@@ -134,6 +139,7 @@ def test_layers_that_deliver_fewer_threads_than_asked_for(layer, settings):
     assert digests == [phold_digest("serial", 1)] * len(COMPETING)
 
 
-def test_copies_have_schedulers_of_their_own():
-    with pytest.raises(ValueError, match="for copies, got 'nbse'"):
-        Copies(Lamps(3), 2, scheduler="nbse", threads=1)
+@pytest.mark.parametrize("scheduler", ["heap", "nbse"])
+def test_copies_have_schedulers_of_their_own(scheduler):
+    with pytest.raises(ValueError, match=f"for copies, got '{scheduler}'"):
+        Copies(Lamps(3), 2, scheduler=scheduler, threads=1)

@@ -16,6 +16,7 @@ N = 512
 SCHEDULERS = {
     "python": ("python", 1),
     "serial": ("serial", 1),
+    "heap": ("heap", 1),
     "seer": ("seer", 2),
     "ross-t": ("ross-t", 2),
     "nbse": ("nbse", 2),

@@ -17,6 +17,7 @@ from seer_env.runtime.layout import pack_seq
 SCHEDULERS = {
     "python": ("python", 1),
     "serial": ("serial", 1),
+    "heap": ("heap", 1),
     "seer": ("seer", 2),
     "ross-t": ("ross-t", 2),
     "nbse": ("nbse", 2),

@@ -17,6 +17,7 @@ from seer_env.runtime.engine import make_engine
 ALL = [
     ("python", 1),
     ("serial", 1),
+    ("heap", 1),
     *(
         (scheduler, threads)
         for scheduler in ("seer", "ross-t", "nbse", "root-sim")

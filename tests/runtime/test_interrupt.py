@@ -16,7 +16,8 @@ from seer_env.env import SeerParallelEnv
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.schedulers import compiled
 
-SCHEDULERS = [("python", 1), ("serial", 1), ("seer", 2), ("ross-t", 2), ("nbse", 2), ("root-sim", 2)]
+ONE_THREAD = [("python", 1), ("serial", 1), ("heap", 1)]
+SCHEDULERS = [*ONE_THREAD, ("seer", 2), ("ross-t", 2), ("nbse", 2), ("root-sim", 2)]
 
 #: Steps a twin and the engine; between, a step of the engine that would take 20 s is interrupted.
 LONG_STEP = """
@@ -43,6 +44,7 @@ print(json.dumps({"late": late, "unchanged": engine.digest() == before, "goes_on
     [
         ("python", 1, 32, 1e6, 0.1, "ticks"),
         ("serial", 1, 2000, 8e5, 0.1, "ticks"),
+        ("heap", 1, 2000, 8e5, 0.1, "ticks"),
         ("seer", 2, 2000, 8e5, 0.1, "ticks"),
         ("ross-t", 2, 2000, 8e5, 0.1, "ticks"),
         ("nbse", 2, 2000, 8e5, 0.1, "ticks"),
@@ -118,7 +120,7 @@ def future() -> str:
 
 
 #: Every point, or every so many of the thousands that the python scheduler has.
-STRIDE = {"python": 29, "serial": 1, "seer": 1, "ross-t": 1, "nbse": 1, "root-sim": 1}
+STRIDE = {"python": 29, "serial": 1, "heap": 1, "seer": 1, "ross-t": 1, "nbse": 1, "root-sim": 1}
 
 
 @pytest.mark.usefixtures("one_checkpoint")

@@ -9,7 +9,7 @@ from seer_env.runtime.engine import make_engine
 AGENTS = 30
 
 
-@pytest.mark.parametrize("scheduler", ["serial", "seer"])
+@pytest.mark.parametrize("scheduler", ["serial", "heap", "seer"])
 @pytest.mark.parametrize("world", [{}, {"communication": False}, {"discrete": True, "complexity": 1}])
 def test_compiled_steps_are_the_oracles(scheduler, world):
     model = Aircraft(AGENTS, per_region=AGENTS, **world)

@@ -33,6 +33,8 @@ def oracle():
     return digests("python", 1)
 
 
-@pytest.mark.parametrize(("scheduler", "threads"), [("serial", 1), *(("seer", t) for t in (1, 2, 3, 4, 8))])
+@pytest.mark.parametrize(
+    ("scheduler", "threads"), [("serial", 1), ("heap", 1), *(("seer", t) for t in (1, 2, 3, 4, 8))]
+)
 def test_compiled_steps_are_the_oracles(oracle, scheduler, threads):
     assert digests(scheduler, threads) == oracle

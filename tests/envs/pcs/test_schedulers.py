@@ -56,9 +56,10 @@ def oracle(request):
     return request.param, digests(request.param, "python")[0]
 
 
-def test_serial_gives_the_oracles_bytes(oracle):
+@pytest.mark.parametrize("scheduler", ["serial", "heap"])
+def test_one_thread_gives_the_oracles_bytes(oracle, scheduler):
     variant, expected = oracle
-    assert digests(variant, "serial")[0] == expected
+    assert digests(variant, scheduler)[0] == expected
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4, 8])

@@ -1,7 +1,7 @@
-"""The yardstick of `bench phold`: PHOLD on a sequential binary heap over all pending events.
+"""The yardstick of `bench phold`: PHOLD and nothing else on a sequential binary heap.
 
 What a good user of numba writes in an afternoon: a struct of arrays, the handler inlined, the root
-replaced by the event it emits. Keys and random streams are the engine's; so is the state, to a byte.
+replaced by the event it emits. Keys, random streams and state are the engine's, to a byte.
 """
 
 import math

@@ -124,11 +124,15 @@ class PholdExperiment(Experiment):
                 continue
             best = results.best(group, ours, "ns/event")
             gain = results.ratio(group, HEAP, best, "ns/event")
-            claims.append(Claim(f"{group}: times as fast as the heap, the better of ours", gain, "at least", 1.0))
+            claims.append(
+                Claim(f"{group}: times as fast as the heap, the better of ours", gain, "at least", 1.0)
+            )
             limit = AT_LEAST.get(group.removeprefix("row "))
             if limit and SEER in ours:
                 gain = results.ratio(group, HEAP, SEER, "ns/event")
-                claims.append(Claim(f"{group}: times as fast as the heap, two threads", gain, "at least", limit))
+                claims.append(
+                    Claim(f"{group}: times as fast as the heap, two threads", gain, "at least", limit)
+                )
         return claims
 
     def draw(self, results: Results, figure: Figure) -> None:

@@ -57,7 +57,9 @@ def test_events_are_those_of_one_window(small):
 
 
 def test_quick_shortens_the_windows(small):
-    (long,), (short,) = (windows(1, schedulers=("serial",), quick=q)[Contender("serial")] for q in (False, True))
+    (long,), (short,) = (
+        windows(1, schedulers=("serial",), quick=q)[Contender("serial")] for q in (False, True)
+    )
     assert short["events"] < long["events"] / 5
 
 

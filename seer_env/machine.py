@@ -7,12 +7,20 @@ import errno
 import math
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-__all__ = ["CpuLimits", "HardwareCounters", "cpu_limits", "effective_cpus", "hardware_counters"]
+__all__ = [
+    "CpuLimits",
+    "HardwareCounters",
+    "cpu_limits",
+    "effective_cpus",
+    "hardware_counters",
+    "open_counter",
+    "physical_cores",
+]
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,20 @@ def _affinity() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def physical_cores(root: str | os.PathLike = "/", cpus: Iterable[int] | None = None) -> int:
+    """Cores behind the CPUs of the affinity mask: hardware threads of one core count once, >= 1.
+
+    Args:
+        root: folder in which `sys/devices/system/cpu` is looked up; where there is none, every CPU is a core.
+        cpus: indices of the CPUs; those of the affinity mask by default.
+    """
+    if cpus is None:
+        cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    topology = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    siblings = (_read(Path(root) / topology.format(cpu)).strip() or str(cpu) for cpu in cpus)
+    return max(1, len(set(siblings)))
 
 
 def _quotas(root: Path) -> Iterator[tuple[Path, float]]:
@@ -142,7 +164,7 @@ _PERF_EVENT_OPEN = {
 }
 #: `perf_event_attr.config` of generic hardware events (perf_event_open(2)).
 _HARDWARE_EVENTS = {"cycles": 0, "instructions": 1, "cache references": 2, "cache misses": 3}
-_DISABLED, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6
+_EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 5, 1 << 6
 
 
 class _PerfEventAttr(ctypes.Structure):
@@ -176,35 +198,55 @@ class HardwareCounters(NamedTuple):
 
 def hardware_counters() -> HardwareCounters:
     """Try to open each generic hardware counter for the calling thread, and close it again."""
-    number = _PERF_EVENT_OPEN.get(platform.machine())
     if platform.system() != "Linux":
         return HardwareCounters((), f"perf_event_open is Linux's; this is {platform.system()}")
-    if number is None:
+    if platform.machine() not in _PERF_EVENT_OPEN:
         return HardwareCounters((), f"perf_event_open's number is not known for {platform.machine()}")
-    failures = {name: _try_counter(number, config) for name, config in _HARDWARE_EVENTS.items()}
-    available = tuple(name for name, failure in failures.items() if not failure)
-    return HardwareCounters(available, next((f for f in failures.values() if f), ""))
+    available, reason = [], ""
+    for name in _HARDWARE_EVENTS:
+        try:
+            os.close(open_counter(name))
+            available.append(name)
+        except OSError as error:
+            reason = reason or _explain(error.errno or 0)
+    return HardwareCounters(tuple(available), reason)
 
 
-def _try_counter(number: int, config: int) -> str:
-    """Open and close one hardware counter; the reason it would not open, empty if it did."""
-    flags = _DISABLED | _EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR
-    attr = _PerfEventAttr(type=0, size=ctypes.sizeof(_PerfEventAttr), config=config, flags=flags)
+def open_counter(name: str, thread: int = 0) -> int:
+    """A descriptor that counts one hardware event of a thread in user space, from now on.
+
+    Each `os.read(descriptor, 8)` gives the count so far as a native uint64.
+
+    Args:
+        name: "cycles", "instructions", "cache references" or "cache misses".
+        thread: the kernel's id of a thread of this process; 0 is the calling one.
+
+    Raises:
+        OSError: there is no such counter here, or it is forbidden.
+    """
+    number = _PERF_EVENT_OPEN.get(platform.machine())
+    if platform.system() != "Linux" or number is None:
+        raise OSError(errno.ENOSYS, "perf_event_open is not known here")
+    attr = _PerfEventAttr(
+        type=0,
+        size=ctypes.sizeof(_PerfEventAttr),
+        config=_HARDWARE_EVENTS[name],
+        flags=_EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR,
+    )
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
-    this_thread, any_cpu, no_group, no_flags = 0, -1, -1, 0
+    any_cpu, no_group, no_flags = -1, -1, 0
     descriptor = syscall(
         ctypes.c_long(number),
         ctypes.byref(attr),
-        ctypes.c_long(this_thread),
+        ctypes.c_long(thread),
         ctypes.c_long(any_cpu),
         ctypes.c_long(no_group),
         ctypes.c_ulong(no_flags),
     )
-    if descriptor >= 0:
-        os.close(descriptor)
-        return ""
-    return _explain(ctypes.get_errno())
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), f"perf_event_open: {name}")
+    return descriptor
 
 
 def _explain(code: int) -> str:

@@ -172,6 +172,12 @@ class CompiledEngine(Engine):
         outputs_s = min((ended_at - drained_at) * 1e-9, self._elapsed_s)
         return StepStats(events, rounds, shared_rounds, self._elapsed_s - outputs_s, outputs_s)
 
+    def worker_counts(self) -> np.ndarray:
+        """Of the last step, float64 `[3, threads]`: each worker's events, nanoseconds on claims of shared
+        phases, and lost compare-and-swaps of claims."""
+        workers = self._memory.workers[: self.threads]
+        return np.array([workers["events"], workers["busy"], workers["lost_claims"]], np.float64)
+
     # -- checkpoints -------------------------------------------------------------------------------
 
     def _keep_checkpoint(self) -> None:

@@ -1,0 +1,1 @@
+"""Training and evaluation of the predictor. In `seer_env.stpa` its modules alone import torch or xgboost."""

@@ -83,6 +83,54 @@ class Taking:
             require(notes.get(("ran", k)) == 1, f"event {k} was lost")
 
 
+class CutShort(Taking):
+    """Takers that stop before their `stops[taker]`-th event; the rest returns to the queue.
+
+    `places[k]` is where event `k` of the walk lies in the run: ranges reserve places in any order.
+    """
+
+    def __init__(self, *run: int, stops: tuple[int, ...], places: tuple[int, ...]):
+        super().__init__(*run, takers=len(stops))
+        self.stops, self.places = stops, places
+
+    def words(self) -> dict:
+        return {**super().words(), **{f"CUT_AT{taker}": len(self.run) for taker in range(self.takers)}}
+
+    def take(self, taker):
+        """As of the parent, up to where this taker stops."""
+        mine: tuple[bool, ...] = ()
+        ahead = 0
+        while ahead < len(self.run) + AHEAD:
+            if ahead < len(self.run):
+                own = yield from self.own(self.run[ahead], taker)
+                mine = (*mine, own)
+            k = ahead - AHEAD
+            if k == self.stops[taker]:
+                yield plain_store(f"CUT_AT{taker}", self.place_of(k))
+                return 0
+            if k >= 0 and mine[k]:
+                yield from self.execute(k)
+            ahead += 1
+        return 0
+
+    def place_of(self, k):
+        """Mirrors `place_of`: what grows along the walk."""
+        return k
+
+    def at_end(self, value, notes):
+        """Mirrors `put_back`: every event ran or returns, and none behind one of its entity that returns."""
+        returned = set()
+        for k, i in enumerate(self.run):
+            owner = value(f"owner{i}")
+            returns = True
+            if owner >> BITS == WINDOW:
+                returns = self.place_of(k) >= value(f"CUT_AT{owner & ((1 << BITS) - 1)}")
+            ran = notes.get(("ran", k)) == 1
+            require(ran != returns, f"event {k} ran and returned, or was lost")
+            require(not ran or i not in returned, f"event {k} ran before an earlier one of its entity")
+            returned |= {i} if returns else set()
+
+
 class Reserving:
     """Workers reserve places of the run for ranges of so many events."""
 

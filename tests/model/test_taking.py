@@ -3,7 +3,7 @@
 import pytest
 from model.access import Violation, load, store
 from model.machine import explore
-from model.taking import BITS, WINDOW, Reserving, Taking
+from model.taking import BITS, WINDOW, CutShort, Reserving, Taking
 
 WEAK = pytest.mark.parametrize("weak", [False, True], ids=["strong", "weak"])
 RUNS = [(0, 1, 0), (0, 0, 1, 0), (0, 1, 1, 0, 2)]
@@ -26,6 +26,12 @@ def test_three_takers_execute_every_event_once_and_in_order():
 
 def test_one_taker_is_enough():
     assert run(Taking(0, 1, 0, 2, takers=1)).ends == 1
+
+
+@WEAK
+@pytest.mark.parametrize("stops", [(1, 2), (0, 3), (2, 9), (9, 9)])
+def test_what_takers_leave_returns_to_the_queue(stops, weak):
+    assert run(CutShort(0, 1, 0, 1, stops=stops, places=(2, 3, 0, 1)), weak).ends >= 1
 
 
 @WEAK
@@ -62,6 +68,13 @@ class KnowsNoWindow(Taking):
         return seen & ((1 << BITS) - 1) == taker
 
 
+class ComparesPlaces(CutShort):
+    """Tells what a taker has passed by places in the run, which are in no order."""
+
+    def place_of(self, k):
+        return self.places[k]
+
+
 class ReservesByStore(Reserving):
     """Reserves places by a load and a store."""
 
@@ -84,6 +97,11 @@ def test_an_owner_that_lets_go_is_caught():
 def test_an_owner_of_an_earlier_window_is_caught():
     with pytest.raises(Violation, match=r"lost"):
         run(KnowsNoWindow(0, takers=1))
+
+
+def test_places_taken_for_the_order_of_the_walk_are_caught():
+    with pytest.raises(Violation, match=r"event \d ran and returned"):
+        run(ComparesPlaces(0, 1, 2, 3, stops=(1, 3), places=(2, 3, 0, 1)))
 
 
 def test_a_place_given_twice_is_caught():

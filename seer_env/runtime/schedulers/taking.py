@@ -149,10 +149,16 @@ def may_go_on(control, worker):
     return worker.events % MOST_EVENTS != 0 or clock_ns() <= control.deadline
 
 
+@inlined
+def place_of(number, k):
+    """A word that grows along a walk: by ranges, whose places in the run are in no order, then by `k`."""
+    return number << 32 | k
+
+
 @kernel
 def take_range(control, calendar, worker, worker_address, taker, private, number):
-    """Execute a range's events of entities that nobody else has; -1, or the place in the run of the event
-    before which the taker stopped."""
+    """Execute a range's events of entities that nobody else has; -1, or the `place_of` the event before which
+    the taker stopped."""
     pool, leq = pool_of(control), leq_of(control)
     run_slot, run_target = array_at(calendar.run_slot, np.int32), array_at(calendar.run_target, np.int32)
     ranges = array_at(calendar.ranges, np.int64)
@@ -173,10 +179,10 @@ def take_range(control, calendar, worker, worker_address, taker, private, number
         if private.root >= 0:
             time, seq = pool[slot].time, pool[slot].seq
             if not execute_private(control, calendar, worker, worker_address, private, time, seq):
-                return k
+                return place_of(number, k)
         execute(control, calendar, worker, worker_address, private, slot)
         if not may_go_on(control, worker):
-            return k + 1
+            return place_of(number, k + 1)
     return int64(-1)
 
 
@@ -220,16 +226,17 @@ def put_back(control, calendar):
         return
     words[CUT] = 0
     run_slot, run_target = array_at(calendar.run_slot, np.int32), array_at(calendar.run_target, np.int32)
-    cut_at = array_at(calendar.cut_at, np.int64)
-    direct = control.direct
-    for k in range(words[RUN_NEXT]):
-        token = owner[run_target[k]]
-        taker = token & ((1 << TAKER_BITS) - 1) if token >> TAKER_BITS == calendar.number else int64(-1)
-        if direct:
-            taker = int64(0)
-        if taker < 0 or k >= cut_at[taker]:
-            control.direct = 1
-            push_day(control, calendar, int64(run_slot[k]))
+    ranges, cut_at = array_at(calendar.ranges, np.int64), array_at(calendar.cut_at, np.int64)
+    direct, control.direct = control.direct, 1
+    for number in range(calendar.n_ranges):
+        for k in range(ranges[2 * number], ranges[2 * number] + ranges[2 * number + 1]):
+            token = owner[run_target[k]]
+            owned = token >> TAKER_BITS == calendar.number
+            taker = token & ((1 << TAKER_BITS) - 1) if owned else int64(-1)
+            if direct:
+                taker = int64(0)
+            if taker < 0 or place_of(number, k) >= cut_at[taker]:
+                push_day(control, calendar, int64(run_slot[k]))
     control.direct = direct
     for taker in range(control.threads):
         cut_at[taker] = NEVER

@@ -238,7 +238,7 @@ class Copies:
         `window_s` holds the outputs too, and `outputs_s` is 0: while one copy shows its outputs, another
         may execute events.
         """
-        return EnvStepStats(*self._engine.stats, self._actions_s, 0.0)
+        return EnvStepStats(**vars(self._engine.stats), actions_s=self._actions_s, dicts_s=0.0)
 
     # -- inside ------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -16,9 +17,11 @@ from seer_env.checking import CrossCheck
 from seer_env.checkpoint import Snapshot, load_snapshot, save_snapshot
 from seer_env.checks import whole
 from seer_env.errors import ModelError, SeerError
+from seer_env.html import stats_html
 from seer_env.model import EventModel
 from seer_env.roster import Roster
 from seer_env.runtime.engine import Engine, Outputs, make_engine
+from seer_env.runtime.stats import StepStats
 from seer_env.threads import choose
 
 __all__ = ["EnvStepStats", "Episode", "Policy", "StepArrays"]
@@ -49,22 +52,27 @@ class StepArrays(NamedTuple):
     live: np.ndarray
 
 
-class EnvStepStats(NamedTuple):
-    """Counts and wall times (seconds) of the last step: the engine's, and the env's around them.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EnvStepStats(StepStats):
+    """Counts and wall times of the last step: the engine's, which `StepStats` explains, and the env's.
 
     Attributes:
-        events, rounds, shared_rounds, window_s, outputs_s: see `runtime.engine.StepStats`.
-        actions_s: reading and checking the actions.
-        dicts_s: building the dicts; 0 after `step_arrays`.
+        actions_s: seconds for reading and checking the actions.
+        dicts_s: seconds for building the dicts; 0 after `step_arrays`.
     """
 
-    events: int
-    rounds: int
-    shared_rounds: int
-    window_s: float
-    outputs_s: float
     actions_s: float
     dicts_s: float
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Lines of a table: `(what, figure)`."""
+        yield from super().facts()
+        yield "actions in", f"{1e3 * self.actions_s:,.3f} ms"
+        yield "dicts out", f"{1e3 * self.dicts_s:,.3f} ms"
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: a table of facts, and one of the workers."""
+        return stats_html(self)
 
 
 class Episode:
@@ -251,8 +259,9 @@ class Episode:
 
     @property
     def last_step_stats(self) -> EnvStepStats:
-        """Counts and times of the last step."""
-        return EnvStepStats(*self._engine.stats, self._actions_s, self._dicts_s)
+        """Counts and times of the last step; they are put together when asked for."""
+        stats = self._engine.stats
+        return EnvStepStats(**vars(stats), actions_s=self._actions_s, dicts_s=self._dicts_s)
 
     @property
     def np_random(self) -> np.random.Generator:

@@ -1,10 +1,10 @@
-"""How an env looks as the last expression of a Jupyter cell: a table of facts, and its picture."""
+"""How an env, or what it measured, looks as the last expression of a Jupyter cell: tables and a picture."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
+    from seer_env.runtime.stats import StepStats
 
-__all__ = ["env_html"]
+__all__ = ["env_html", "stats_html"]
 
 #: Width of the picture in a cell, CSS pixels.
 WIDTH = 450
@@ -21,17 +22,35 @@ WIDTH = 450
 
 def env_html(env: SeerParallelEnv) -> str:
     """HTML of an env at its boundary; with a picture where the model draws one and an episode has begun."""
-    rows = "".join(
-        f'<tr><th style="text-align:left">{escape(name)}</th>'
-        f'<td style="text-align:left">{escape(value)}</td></tr>'
-        for name, value in _facts(env)
-    )
-    table = f"<table><caption>{escape(str(env))}</caption><tbody>{rows}</tbody></table>"
+    table = _facts_table(str(env), _facts(env))
     if env.status in ("new", "closed") or not hasattr(env.model, "render_frame"):
         return f"<div>{table}</div>"
     picture = _png(env.model.render_frame(env.entities, env.clock))
     image = f'<img alt="{escape(str(env))}" width="{WIDTH}" src="data:image/png;base64,{picture}">'
-    return f'<div style="display:flex;align-items:flex-start;gap:1em">{table}{image}</div>'
+    return _side_by_side(table, image)
+
+
+def stats_html(stats: StepStats) -> str:
+    """HTML of a step's statistics: a table of facts, and one with a row per worker."""
+    names, *workers = stats.worker_facts()
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in workers)
+    rows = "".join(f"<tr>{row}</tr>" for row in cells)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return _side_by_side(_facts_table("last step", stats.facts()), table)
+
+
+def _side_by_side(*parts: str) -> str:
+    return f'<div style="display:flex;align-items:flex-start;gap:1em">{"".join(parts)}</div>'
+
+
+def _facts_table(caption: str, facts: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(value)}</td></tr>'
+        for name, value in facts
+    )
+    return f"<table><caption>{escape(caption)}</caption><tbody>{rows}</tbody></table>"
 
 
 def _facts(env: SeerParallelEnv) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.caller import OneCaller, exclusive
 from seer_env.runtime.layout import EMITTER_SHIFT, FIRST_PAYLOAD, pending_dtype
 from seer_env.runtime.rng import streams
+from seer_env.runtime.stats import StepStats
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -49,16 +50,6 @@ class Committed(NamedTuple):
 
     steps: int
     outputs: Outputs
-
-
-class StepStats(NamedTuple):
-    """Counts and wall times (seconds) of the last step."""
-
-    events: int
-    rounds: int
-    shared_rounds: int
-    window_s: float
-    outputs_s: float
 
 
 class Engine(OneCaller, ABC):

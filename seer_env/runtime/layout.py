@@ -103,6 +103,9 @@ def _addresses(*names: str) -> list[tuple[str, str]]:
 #: Length given to arrays made from addresses: they are not bounds-checked.
 UNBOUNDED = 1 << 32
 
+#: A time, in nanoseconds, that no clock shows.
+DISTANT = (1 << 63) - 1
+
 FREE_SLOTS = 128
 #: Slots that move between a worker and the shared pool at once: half of its stack.
 CHUNK = 64
@@ -127,9 +130,16 @@ WORKER = np.dtype(
         ("seq", "i8"),
         ("me", "i8"),
         ("kind", "i8"),
-        ("events", "i8"),  # executed in this step
-        ("emitted", "i8"),  # emitted in this step
+        ("emitted", "i8"),  # in this step, as the next ones
+        # what statistics are made of, adjacent (`stats.WORKER_COUNTS`)
+        ("events", "i8"),  # executed
+        ("undone", "i8"),  # executed and taken back
+        ("claims", "i8"),
         ("lost_claims", "i8"),
+        ("busy", "i8"),  # nanoseconds spent on claims and in transitions
+        ("busy_outputs", "i8"),  # of these, behind the window
+        ("alone", "i8"),  # of `busy`, in transitions
+        ("drained_at", "i8"),  # when the window was drained as far as this worker has seen, or DISTANT
         ("n_free", "i8"),
         ("chunk_next", "i8"),
         ("chunk_end", "i8"),
@@ -143,12 +153,11 @@ WORKER = np.dtype(
         ("breach_delay", "f8"),
         ("breach_emitted_kind", "i8"),
         ("stopped", "i8"),  # 1: the executing handler broke a rule
-        ("busy", "i8"),  # nanoseconds spent on claims in this step
         ("sent", "i8"),  # emissions put into the outbox since it was last emptied
         ("far", "i8"),  # as in CONTROL, and the phase has enough items to ask ahead
-        ("measured", "f8"),  # as busy, each claim counted as at most a few times what was expected of it
+        ("measured", "f8"),  # nanoseconds of claims, each counted as at most a few times what was expected
         ("index", "i8"),  # among the workers
-        ("unused", "i8", (2,)),
+        ("unused", "i8", (13,)),
         ("free", "i4", (FREE_SLOTS,)),
         ("outbox_target", "i4", (OUTBOX,)),
         ("outbox_slot", "i4", (OUTBOX,)),
@@ -167,7 +176,7 @@ CONTROL = np.dtype(
         *_addresses("state", "state_stride", "pool", "leq", "next_time", "block_min", "super_min"),
         *_addresses("dirty", "touched", "blocks", "ready", "sync", "workers", "handlers"),
         *_addresses("act", "count_cells", "publish", "observe"),  # addresses of range functions, or 0
-        *_addresses("n_entities", "n_agents", "n_blocks", "n_supers", "threads", "parts"),
+        *_addresses("n_entities", "n_agents", "n_blocks", "n_supers", "parts"),
         *_addresses("params", "tables", "public", "starts", "order", "rank", "x", "y", "z"),
         *_addresses("cell", "histogram", "n_cells", "actions", "live"),
         *_addresses("observations", "rewards", "terminated", "info"),
@@ -183,17 +192,19 @@ CONTROL = np.dtype(
         ("direct", "i8"),
         ("far", "i8"),  # 1: the world outgrows the core's cache, memory is worth asking for early
         ("n_blocks_ready", "i8"),
+        # what statistics are made of, adjacent (`stats.STEP_COUNTS`)
         ("rounds", "i8"),
         ("shared_rounds", "i8"),
         ("events", "i8"),
-        ("drained_at", "i8"),
+        ("drained_at", "i8"),  # DISTANT before
         ("ended_at", "i8"),
+        ("begun_at", "i8"),
+        ("threads", "i8"),
         ("events_before", "i8"),
         ("measured_before", "f8"),
         ("shared_kind", "i8"),  # the phase that was published last, until it has been learned from
         ("shared_total", "i8"),
         ("shared_cost", "f8"),  # expected nanoseconds of one event of it, or of one item
-        ("begun_at", "i8"),  # when this step began
         ("phase_started", "i8"),
         ("settling", "i8"),  # items of the shared EXECUTE that is being settled, or 0
         ("executed_from", "i8"),  # when that one was published

@@ -152,7 +152,7 @@ def output_rows(control):
 
 
 @kernel
-def next_phase(control):
+def next_phase(control, worker):
     """Do what a stage must do alone; returns the phase that follows: kind, items, cost of one."""
     stage, entities = control.stage, float(control.n_entities)
     if stage == AT_ACTIONS:
@@ -160,6 +160,7 @@ def next_phase(control):
         return ACT if control.act != 0 else NOTHING, control.n_agents, control.action_cost
     if stage == AT_BOUNDARY:
         control.drained_at, control.clock = clock_ns(), control.end
+        worker.drained_at = control.drained_at
         control.stage = AT_COUNTED
         if control.count_cells != 0:
             return COUNT_CELLS, control.parts, COUNT_NS * entities / control.parts
@@ -200,7 +201,7 @@ def transitions(scheduler, offer, advance):
                 if advance(control, worker, worker_address):
                     return
             else:
-                kind, total, cost = next_phase(control)
+                kind, total, cost = next_phase(control, worker)
                 if kind != NOTHING and offer(control, worker, worker_address, kind, total, cost):
                     return
 

@@ -15,6 +15,7 @@ from seer_env.runtime.layout import (
     BUMP,
     CLAIM,
     CONTROL,
+    DISTANT,
     DONE,
     GRAIN,
     KIND,
@@ -81,6 +82,13 @@ def leave_early(sync):
         wake_all(sync, PHASE)
 
 
+@kernel
+def count_time(worker, started, ended):
+    """Count time that a worker has spent working, and which part of it lies behind the window."""
+    worker.busy += ended - started
+    worker.busy_outputs += max(int64(0), ended - max(started, worker.drained_at))
+
+
 def working(scheduler, claim, perform, transition):
     """The `work` of a scheduler."""
 
@@ -100,15 +108,20 @@ def working(scheduler, claim, perform, transition):
                 phase = load(sync, PHASE)
                 continue
             items = min(grain, total - first)
+            worker.claims += 1
+            worker.drained_at = control.drained_at
             started, events = clock_ns(), worker.events
             perform(control, worker, worker_address, kind, first, first + items)
             now = clock_ns()
-            worker.busy += now - started
+            count_time(worker, started, now)
             # A core that was taken away in mid-claim must not make the phase look worth sharing.
             units = worker.events - events if kind == EXECUTE else items
             worker.measured += min(float(now - started), CREDIBLE * units * control.shared_cost)
             if add(sync, DONE, items) + items == total:
                 transition(control, worker, worker_address)
+                ended = clock_ns()
+                count_time(worker, now, ended)
+                worker.alone += ended - now
                 if control.alone:
                     return
                 phase = load(sync, PHASE)
@@ -125,13 +138,14 @@ def begin(control):
     workers = workers_of(control)
     control.begun_at = clock_ns()
     control.rounds, control.shared_rounds, control.shared_kind = 0, 0, 0
-    control.settling = 0
+    control.settling, control.drained_at = 0, DISTANT
     used = load(sync_of(control), BUMP) // workers[0].lines
     control.far = 1 if control.n_entities + used > NEAR else 0
     for w in range(control.threads):
         worker = workers[w]
-        worker.events, worker.emitted, worker.lost_claims = 0, 0, 0
-        worker.busy, worker.measured = 0, 0.0
+        worker.events, worker.emitted, worker.undone = 0, 0, 0
+        worker.claims, worker.lost_claims = 0, 0
+        worker.busy, worker.busy_outputs, worker.alone, worker.measured = 0, 0, 0, 0.0
         worker.rule, worker.stopped, worker.sent = 0, 0, 0
     store(sync_of(control), PHASE, int64(0))
     publish(control, int64(RESUME), int64(1), int64(1))

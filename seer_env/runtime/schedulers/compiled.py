@@ -11,21 +11,27 @@ from seer_env.runtime import transition as stages
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.caller import exclusive
-from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
+from seer_env.runtime.engine import Committed, Engine, Outputs, empty_boundary
 from seer_env.runtime.entry import engine, pool_available, run_pool
-from seer_env.runtime.layout import CONTROL
+from seer_env.runtime.layout import CONTROL, WORKER
 from seer_env.runtime.leq import RULES
 from seer_env.runtime.memory import Checkpoint, Memory
 from seer_env.runtime.schedulers.python import PythonEngine
 from seer_env.runtime.shims import compile_model
+from seer_env.runtime.stats import STEP_COUNTS, WORKER_COUNTS, StepStats, step_stats
 
 #: A checkpoint is taken when stepping since the last one took this many times its cost.
 CHECKPOINT_SHARE = 50
-_STATUS = CONTROL.fields["status"][1] // 8  # type: ignore[index]  # structured
-#: What is kept of each step, adjacent words.
-COUNTS = ("rounds", "shared_rounds", "events", "drained_at", "ended_at")
-_FIRST, _LAST = (CONTROL.fields[name][1] // 8 for name in (COUNTS[0], COUNTS[-1]))  # type: ignore[index]  # structured
-_COUNTS = slice(_FIRST, _LAST + 1)
+
+
+def words_of(record: np.dtype, names: tuple[str, ...]) -> slice:
+    """Which int64 words of a record adjacent fields are."""
+    first = record.fields[names[0]][1] // 8  # type: ignore[index]  # structured
+    return slice(first, first + len(names))
+
+
+_STATUS = words_of(CONTROL, ("status",)).start
+_COUNTS, _WORKER_COUNTS = words_of(CONTROL, STEP_COUNTS), words_of(WORKER, WORKER_COUNTS)
 _NO_INFO = np.zeros(0, np.uint8)
 
 
@@ -63,7 +69,11 @@ class CompiledEngine(Engine):
         self._checkpoint: Checkpoint | None = None
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
         self._stepping_s = self._elapsed_s = 0.0
-        self._counts = np.zeros(len(COUNTS), np.int64)
+        #: Words of the last call, and copies of those of the last step.
+        self._called = self._words[_COUNTS]
+        records = self._memory.workers.view(np.int64).reshape(self.threads, -1)
+        self._workers_called = records[:, _WORKER_COUNTS]
+        self._counts, self._worker_counts = np.zeros_like(self._called), np.zeros_like(self._workers_called)
         self._load(empty_boundary(model))
 
     # -- what another scheduler replaces -----------------------------------------------------------
@@ -87,7 +97,7 @@ class CompiledEngine(Engine):
         try:
             self._torn = True
             self._run(actions, live, outputs)
-            self._counts = self._words[_COUNTS].copy()
+            self._counts, self._worker_counts = self._called.copy(), self._workers_called.copy()
             self._elapsed_s = time.perf_counter() - start
             self._stepping_s += self._elapsed_s
             self._log.append((actions, live))
@@ -168,9 +178,7 @@ class CompiledEngine(Engine):
 
     @property
     def stats(self) -> StepStats:
-        rounds, shared_rounds, events, drained_at, ended_at = self._counts.tolist()
-        outputs_s = min((ended_at - drained_at) * 1e-9, self._elapsed_s)
-        return StepStats(events, rounds, shared_rounds, self._elapsed_s - outputs_s, outputs_s)
+        return step_stats(self._counts, self._worker_counts, self._elapsed_s)
 
     def worker_counts(self) -> np.ndarray:
         """Of the last step, float64 `[3, threads]`: each worker's events, nanoseconds on claims of shared

@@ -22,13 +22,14 @@ from seer_env.runtime.driver import (
     driver,
     pool_of_copies,
 )
-from seer_env.runtime.engine import Committed, Outputs, StepStats, initial_boundary
+from seer_env.runtime.engine import Committed, Outputs, initial_boundary
 from seer_env.runtime.entry import engine, pool_available, run_loop
 from seer_env.runtime.layout import ALIGNMENT, CONTROL, aligned_zeros
 from seer_env.runtime.memory import Checkpoint, Memory
 from seer_env.runtime.schedulers.compiled import _COUNTS, _STATUS, CHECKPOINT_SHARE, CompiledEngine
 from seer_env.runtime.schedulers.copies import CopiesEngine, naming, row_of
 from seer_env.runtime.shims import CompiledModel, compile_model
+from seer_env.runtime.stats import StepStats
 from seer_env.runtime.transition import BREACHED
 
 
@@ -160,7 +161,7 @@ class CompiledCopies(CopiesEngine):
     @property
     def stats(self) -> StepStats:
         rounds, shared_rounds, events = self._counts.tolist()
-        return StepStats(events, rounds, shared_rounds, self._elapsed_s, 0.0)
+        return StepStats(events=events, rounds=rounds, shared_rounds=shared_rounds, window_s=self._elapsed_s)
 
     # -- resets ------------------------------------------------------------------------------------
 

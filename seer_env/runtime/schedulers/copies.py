@@ -13,7 +13,8 @@ import numpy as np
 from seer_env.errors import SeerError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.caller import OneCaller, exclusive
-from seer_env.runtime.engine import MOST_THREADS, Engine, Outputs, StepStats
+from seer_env.runtime.engine import MOST_THREADS, Engine, Outputs
+from seer_env.runtime.stats import StepStats
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel

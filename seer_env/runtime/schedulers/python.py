@@ -12,9 +12,10 @@ from seer_env.errors import ContractBreach, ModelError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.caller import exclusive
-from seer_env.runtime.engine import Committed, Engine, Outputs, StepStats, empty_boundary
+from seer_env.runtime.engine import Committed, Engine, Outputs, empty_boundary
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO, pack_seq, pending_dtype, unpack_seq
 from seer_env.runtime.schedulers.python_sim import BoundaryView, Event, HandlerSim, OutputSim
+from seer_env.runtime.stats import StepStats, WorkerStats
 
 
 class PythonEngine(Engine):
@@ -27,7 +28,7 @@ class PythonEngine(Engine):
         self._dtype = pending_dtype(model.payload_words)
         #: The boundary to go back to while a step is under way, or after one that was interrupted.
         self._undo: tuple[Boundary, Outputs] | None = None
-        self._stats = StepStats(0, 0, 0, 0.0, 0.0)
+        self._stats = StepStats()
         self._load(empty_boundary(model))
 
     def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
@@ -42,7 +43,7 @@ class PythonEngine(Engine):
                 self._publish()
                 self._committed = Committed(before.steps + 1, before_outputs)
                 self._observe(live, outputs)
-            self._stats = StepStats(executed, executed, 0, drained - start, time.perf_counter() - drained)
+            self._stats = _stats(executed, drained - start, time.perf_counter() - drained)
             self._committed, self._undo = Committed(before.steps + 1, outputs), None
         except BaseException:  # KeyboardInterrupt too: a step is atomic
             self._recover()
@@ -181,3 +182,17 @@ class PythonEngine(Engine):
         view = self._state.view()
         view.flags.writeable = False
         return view
+
+
+def _stats(events: int, window_s: float, outputs_s: float) -> StepStats:
+    """Statistics of a step: one worker, which never waits, and a round per event."""
+    step_s = window_s + outputs_s
+    worker = WorkerStats(events=events, busy_s=step_s, outputs_s=outputs_s, alone_s=step_s)
+    return StepStats(
+        events=events,
+        rounds=events,
+        window_s=window_s,
+        outputs_s=outputs_s,
+        running_s=step_s,
+        workers=(worker,),
+    )

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from seer_env.runtime.boundary import Boundary
-from seer_env.runtime.engine import Outputs, StepStats
+from seer_env.runtime.engine import Outputs
 from seer_env.runtime.schedulers.copies import CopiesEngine, naming
 from seer_env.runtime.schedulers.python import PythonEngine
+from seer_env.runtime.stats import StepStats
 
 
 class Shown(NamedTuple):
@@ -30,7 +31,7 @@ class PythonCopies(CopiesEngine):
     def __init__(self, model, copies: int, event_capacity: int | None = None):
         super().__init__(model, copies)
         self._worlds = [PythonEngine(model, event_capacity) for _ in range(copies)]
-        self._shown = self._show(StepStats(0, 0, 0, 0.0, 0.0))
+        self._shown = self._show(StepStats())
         #: The boundaries to go back to while a step or reset is under way, or after an interrupted one.
         self._undo: list[tuple[Boundary, Outputs]] | None = None
 
@@ -43,7 +44,7 @@ class PythonCopies(CopiesEngine):
         def count() -> StepStats:
             counts = [self._worlds[copy].stats for copy in moving]
             events, rounds = sum(s.events for s in counts), sum(s.rounds for s in counts)
-            return StepStats(events, rounds, 0, time.perf_counter() - start, 0.0)
+            return StepStats(events=events, rounds=rounds, window_s=time.perf_counter() - start)
 
         return self._together(step, moving, count)
 

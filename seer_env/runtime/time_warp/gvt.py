@@ -226,7 +226,7 @@ def advancing(perform):
             control.direct = 1
             perform(control, worker, worker_address, kind, int64(0), control.threads)
             return False
-        control.shared_rounds += 1
+        control.shared_rounds += 1 if kind == EXECUTE else 0
         share(control, kind, control.threads, max(each, 1.0), int64(1))
         return True
 

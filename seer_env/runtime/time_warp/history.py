@@ -236,6 +236,7 @@ def undo(control, worker, worker_address, part, i, time, seq):
         entity.newest, execution.executed = execution.previous, int32(0)
         insert(pool, queue, slot, pool[slot].time, pool[slot].seq)
         part.undone += 1
+        worker.undone += 1
         undone = True
     if not undone:
         return

@@ -115,3 +115,15 @@ def test_the_text_tells_the_stage():
     assert "running, 5 of 5 agents live, step 1, clock 0.5" in repr(env)
     env.close()
     assert "closed, 0 of 5" in repr(env)
+
+
+def test_statistics_show_facts_and_a_row_per_worker():
+    env = lamps()
+    env.reset(seed=0)
+    env.step(dict.fromkeys(env.agents, 4))
+    cell = Cell(env.last_step_stats._repr_html_())
+    assert cell.texts["caption"] == ["last step"]
+    assert cell.rows["events"] == "10"
+    assert cell.rows["workers"] == "1, idle 0.0 % of the time"
+    assert cell.texts["td"][-7:-5] == ["0", "10"]  # worker 0 has executed them all
+    assert repr(env.last_step_stats).startswith("<EnvStepStats events: 10; rounds: 10, 0 of them shared; ")

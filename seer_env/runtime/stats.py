@@ -46,8 +46,8 @@ class StepStats:
 
     Attributes:
         events: events executed, those of actions among them.
-        rounds: safe windows opened. Under `python`, which opens none, executed events; under `root-sim`
-            rounds of visits between two computations of GVT.
+        rounds: safe windows opened. Under `python` and `heap`, which open none, executed events; under
+            `root-sim` rounds of visits between two computations of GVT.
         shared_rounds: of these, those published to all workers.
         window_s: seconds from the call until the window was drained: actions, events, and Python around them.
         outputs_s: seconds from there to the last output.

@@ -37,7 +37,7 @@ class All:
         """1 if contenders of an experiment disagree about a digest, else 0.
 
         Raises:
-            CommandError: no such experiment, or one that cannot run; those before it are on disk.
+            CommandError: no such experiment, or a folder that cannot be used; those before it are on disk.
         """
         unknown = [name for name in self.only if name not in EXPERIMENTS]
         if unknown:
@@ -48,6 +48,10 @@ class All:
             print(f"{name} ({number} of {len(self.only)}): {EXPERIMENTS[name].about}", flush=True)
             folder = self.output / (name + ("-quick" if self.quick else ""))
             experiment = load_bench(name)(quick=self.quick, restart=self.restart, output=folder)
+            missing = experiment.missing()
+            if missing is not None:
+                print(f"{name} was left out: {missing}", flush=True)
+                continue
             status |= experiment.main()
             print(f"{name}: {time.perf_counter() - started:.0f} s", flush=True)
         return status | Report(self.output).main()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seer_env.bench.cores import worth_of_second_core
-from seer_env.bench.report import print_table
-from seer_env.bench.timing import interleaved, machine, medians
 from seer_env.registration import make
 
-__all__ = ["CASES", "Case", "compare_copies", "print_copies"]
+__all__ = ["CASES", "GAIN", "SEPARATE", "TOGETHER", "Case", "Pair", "seconds_per_step"]
+
+#: Contenders, and what the second gains.
+SEPARATE, TOGETHER, GAIN = "separate envs", "copies", "envs / copies"
 
 #: Steps of an episode: both contenders play the same ones again and again, from the same resets.
 EPISODE = 100
@@ -27,6 +27,9 @@ class Case(NamedTuple):
     copies: int
     threads: int
 
+    def __str__(self) -> str:
+        return f"{self.copies} copies of {self.world}, {self.agents} agents, {self.threads} threads"
+
 
 CASES = tuple(
     Case(world, agents, copies, threads)
@@ -38,47 +41,6 @@ CASES = tuple(
     )
     for threads in (1, 2)
 )
-
-
-def compare_copies(
-    case: Case,
-    repeats: int = 7,
-    seconds: float = 0.3,
-    seed: int = 0,
-    done: Callable[[], object] = lambda: None,
-) -> dict:
-    """`step_arrays` of copies and of separate envs, measured in turn; milliseconds of a step of all.
-
-    Args:
-        case: what to measure; one thread is `serial`, more are `seer`.
-        repeats: measurements of each.
-        seconds: wall seconds per measurement.
-        seed: of the worlds and of the actions.
-        done: called after every measurement.
-
-    Returns:
-        The case's fields with `yardstick_ms` (separate envs), `seer_ms` (copies), `ratio` of the second to
-        the first, `agent_steps_per_s` of the copies, `equal` (all digests were) and `second_core`.
-    """
-    pair = Pair(case, seed)
-    equal = pair.equal_after_an_episode()
-    cases = {
-        "separate": lambda: seconds_per_step(pair.reset_envs, pair.step_envs, seconds),
-        "copies": lambda: seconds_per_step(pair.reset_copies, pair.step_copies, seconds),
-        "second core": worth_of_second_core,
-    }
-    times = medians(interleaved(cases, repeats, done))
-    pair.close()
-    return {
-        "measure": "copies",
-        **case._asdict(),
-        "yardstick_ms": 1e3 * times["separate"],
-        "seer_ms": 1e3 * times["copies"],
-        "ratio": times["copies"] / times["separate"],
-        "agent_steps_per_s": case.copies * case.agents / times["copies"],
-        "equal": equal,
-        "second_core": times["second core"],
-    }
 
 
 def seconds_per_step(reset: Callable[[], object], step: Callable, at_least_s: float) -> float:
@@ -142,35 +104,3 @@ class Pair:
         self._copies.close()
         for env in self._envs:
             env.close()
-
-
-def print_copies(rows: Sequence[dict]) -> None:
-    """Print the rows of `compare_copies` as a table."""
-    columns = (
-        "world",
-        "agents",
-        "copies",
-        "threads",
-        "envs, ms",
-        "copies, ms",
-        "gain",
-        "M agents/s",
-        "2nd core",
-    )
-    lines = [
-        (
-            r["world"],
-            f"{r['agents']}",
-            f"{r['copies']}",
-            f"{r['threads']}",
-            f"{r['yardstick_ms']:.3f}",
-            f"{r['seer_ms']:.3f}",
-            f"{1.0 / r['ratio']:.2f}",
-            f"{r['agent_steps_per_s'] / 1e6:.2f}",
-            f"{r['second_core']:.2f}",
-        )
-        for r in rows
-    ]
-    print_table(
-        "Copies in one engine beside envs stepped one by one", columns, lines, f"medians; {machine()}"
-    )

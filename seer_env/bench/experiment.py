@@ -117,6 +117,10 @@ class Experiment(ABC):
         """What results depend on; a folder holds results of one set of options."""
         return {k: v for k, v in asdict(self).items() if k not in ("restart", "output")}
 
+    def missing(self) -> str | None:
+        """Why it cannot run here and what to do, or None if it can."""
+        return None
+
     @abstractmethod
     def groups(self) -> Sequence[Group]:
         """What is measured, in this order.

@@ -16,11 +16,15 @@ class Place(NamedTuple):
     about: str
 
 
-EXPERIMENTS = {"phold": Place("phold", "PholdExperiment", "events beside a sequential heap of events")}
+EXPERIMENTS = {
+    "phold": Place("phold", "PholdExperiment", "events beside a sequential heap of events"),
+    "flock": Place("flock", "FlockExperiment", "agents beside a plain loop"),
+    "worlds": Place("worlds", "WorldsExperiment", "every world at its sizes beside a heap; MAgent2; copies"),
+    "breakdown": Place("breakdown", "BreakdownExperiment", "where the time of a step with a policy goes"),
+    "motivation": Place("motivation", "MotivationExperiment", "battle beside MAgent2, end to end"),
+}
 BENCHES = {
     **EXPERIMENTS,
-    "flock": Place("flock", "Args", "agents beside a plain loop"),
-    "worlds": Place("worlds", "Args", "every world at its sizes, battle beside MAgent2, copies beside envs"),
     "all": Place("all", "All", "every experiment in turn, then the report"),
     "report": Place("page", "Report", "one HTML page of what has been measured so far"),
 }

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numba
 
-from seer_env.commands.output import CommandError, check_writable
+from seer_env.commands.output import CommandError
 
-__all__ = ["check_measurement", "check_threads"]
+__all__ = ["check_seconds", "check_threads"]
 
 
-def check_measurement(repeats: int, seconds: float, threads: Sequence[int], json: Path | None) -> None:
-    """Refuse what cannot be measured here.
+def check_seconds(seconds: float) -> None:
+    """Refuse a measurement without a length.
 
     Raises:
         CommandError: names the option.
     """
-    if repeats < 1 or not 0.0 < seconds < float("inf"):
-        raise CommandError(f"--repeats {repeats} --seconds {seconds}: must be positive")
-    check_threads(threads)
-    check_writable(json)
+    if not 0.0 < seconds < float("inf"):
+        raise CommandError(f"--seconds {seconds}: must be positive")
 
 
 def check_threads(threads: Sequence[int]) -> None:

@@ -16,6 +16,7 @@ from seer_env.bench.report import print_table, progress_bar
 from seer_env.bench.results import SECOND_CORE, Measurement, Median, Results
 from seer_env.bench.surroundings import load, surroundings
 from seer_env.bench.timing import machine
+from seer_env.commands.output import CommandError
 
 __all__ = ["run"]
 
@@ -26,8 +27,11 @@ def run(experiment: Experiment) -> int:
     Ctrl-C loses the turn that was being measured and nothing else: the same command goes on from there.
 
     Raises:
-        CommandError: an option out of its range, or a folder that cannot be used.
+        CommandError: an option out of its range, a package that is absent, or a folder that cannot be used.
     """
+    missing = experiment.missing()
+    if missing is not None:
+        raise CommandError(f"bench {experiment.name}: {missing}")
     groups = experiment.groups()
     folder = Folder(experiment)
     results = Results(folder.measurements())

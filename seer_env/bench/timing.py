@@ -1,16 +1,13 @@
-"""Measuring on a machine that others use too: interleaved repeats, medians, honest intervals."""
+"""Measuring on a machine that others use too: honest intervals, times of calls, what machine it is."""
 
 from __future__ import annotations
 
 import math
 import os
 import platform
-import statistics
 import time
-from collections.abc import Callable, Hashable, Mapping
-from typing import NamedTuple, TypeVar
-
-Name = TypeVar("Name", bound=Hashable)
+from collections.abc import Callable
+from typing import NamedTuple
 
 
 class Interval(NamedTuple):
@@ -45,34 +42,6 @@ def median_interval(values: list[float], level: float = 0.95) -> Interval:
             break
         best = Interval(ordered[trim], ordered[-1 - trim], 1.0 - 2.0 * tail)
     return best
-
-
-def interleaved(
-    cases: Mapping[Name, Callable[[], float]], repeats: int, done: Callable[[], object] = lambda: None
-) -> dict[Name, list[float]]:
-    """Run every case `repeats` times, in turn, so that a slow minute hits all of them alike.
-
-    The order is reversed on every other turn: no case always runs behind the same other one.
-
-    Args:
-        cases: by name, a function that runs once and returns its measurement.
-        repeats: turns, at least 1.
-        done: called after every run, for a progress bar.
-
-    Returns:
-        Every case's measurements, in the order they were made.
-    """
-    values: dict[Name, list[float]] = {name: [] for name in cases}
-    for turn in range(repeats):
-        for name in list(cases) if turn % 2 == 0 else reversed(list(cases)):
-            values[name].append(cases[name]())
-            done()
-    return values
-
-
-def medians(values: Mapping[Name, list[float]]) -> dict[Name, float]:
-    """The median of every case."""
-    return {name: statistics.median(measured) for name, measured in values.items()}
 
 
 def seconds_per_call(function: Callable[[], object], at_least_s: float, batch: int = 1) -> float:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
 from seer_env.bench import flock
-from seer_env.bench.flock import Args, Pair, gather, main, plain_dicts
+from seer_env.bench.experiment import Contender
+from seer_env.bench.flock import FlockExperiment, Pair, gather, plain_dicts
+from seer_env.bench.results import Measurement, Results
 from seer_env.commands.output import CommandError
 
-SHORT = Args(repeats=1, seconds=0.001)
+SHORT = FlockExperiment(seconds=0.001)
 
 
-def nothing() -> None:
-    pass
+@pytest.fixture
+def stack():
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.mark.parametrize(("scheduler", "threads"), [("python", 1), ("serial", 1), ("seer", 2)])
@@ -39,18 +43,27 @@ def test_gather_keeps_the_order_of_the_names():
     assert gather(["a", "b"], actions).tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
-def test_the_array_measure_holds_both_times_and_their_ratio():
-    result = flock.compare_arrays(30, 1, SHORT, nothing, "python")
-    assert result["ratio"] == pytest.approx(result["seer_ms"] / result["yardstick_ms"])
-    assert result["largest_difference"] < 1e-6
+def test_loop_and_env_are_timed_on_as_many_threads(stack):
+    contenders = SHORT.beside_the_loop(30, 2, stack, "python")
+    assert list(contenders) == [("loop", 2), ("python", 2)]
+    measured = [measure() for measure in contenders.values()]
+    assert all(m["ms/step"] > 0.0 for m in measured)
+    assert measured[1]["M agent-steps/s"] == pytest.approx(30 / measured[1]["ms/step"] / 1e3)
 
 
-def test_the_dict_measure_holds_both_times_and_their_ratio():
-    result = flock.compare_dicts(30, SHORT, nothing, "python")
-    assert result["ratio"] == pytest.approx(result["seer_ms"] / result["yardstick_ms"])
+def test_an_env_that_differs_from_the_loop_is_not_measured(stack, monkeypatch):
+    monkeypatch.setattr(Pair, "difference", lambda pair: 0.5)
+    with pytest.raises(CommandError, match=r"30 agents, 1 threads: env and loop differ by 0\.5"):
+        SHORT.beside_the_loop(30, 1, stack, "python")
 
 
-def test_the_fixed_cost_is_that_of_a_hundred_events(monkeypatch):
+def test_dicts_are_timed_beside_the_plainest(stack):
+    contenders = SHORT.dicts(stack, 30, "python")
+    assert list(contenders) == [("plain dicts", 1), ("dicts of step", 1)]
+    assert all(measure()["ms/step"] > 0.0 for measure in contenders.values())
+
+
+def test_the_fixed_cost_is_that_of_a_hundred_events(stack, monkeypatch):
     counted = []
     step = flock.SeerParallelEnv.step_arrays
 
@@ -60,45 +73,21 @@ def test_the_fixed_cost_is_that_of_a_hundred_events(monkeypatch):
         return shown
 
     monkeypatch.setattr(flock.SeerParallelEnv, "step_arrays", counting)
-    flock.fixed_cost(SHORT, nothing, "python")
+    (measure,) = SHORT.fixed_cost(stack, "python").values()
+    measure()
     assert set(counted) == {100}
 
 
-@pytest.fixture
-def measured(monkeypatch):
-    """The measuring itself, replaced by figures."""
-    arrays = {"measure": "step_arrays", "agents": 30, "threads": 1, "yardstick_ms": 1.0, "seer_ms": 1.1}
-    arrays |= {"ratio": 1.1, "agent_steps_per_s": 3e6, "largest_difference": 1e-8}
-    dicts = {
-        "measure": "dicts",
-        "agents": 30,
-        "threads": 1,
-        "yardstick_ms": 2.0,
-        "seer_ms": 2.5,
-        "ratio": 1.25,
-    }
-    fixed = {"measure": "fixed", "agents": 100, "threads": 1, "seer_ms": 0.03}
-    monkeypatch.setattr(flock, "compare_arrays", lambda *_: arrays)
-    monkeypatch.setattr(flock, "compare_dicts", lambda *_: dicts)
-    monkeypatch.setattr(flock, "fixed_cost", lambda *_: fixed)
-    return arrays
-
-
-def test_json_holds_one_entry_per_measure(measured, tmp_path):
-    path = tmp_path / "r.json"
-    assert main(Args(agents=(30,), threads=(1,), json=path)) == 0
-    assert [r["measure"] for r in json.loads(path.read_text())] == ["step_arrays", "dicts", "fixed"]
-
-
-def test_the_table_shows_the_ratio(measured, capsys):
-    main(Args(agents=(30,), threads=(1,)))
-    assert "1.10" in capsys.readouterr().out
-
-
-def test_an_env_that_differs_from_the_loop_fails(measured, capsys):
-    measured["largest_difference"] = 0.5
-    assert main(Args(agents=(30,), threads=(1,))) == 1
-    assert "differs by 0.5" in capsys.readouterr().out
+@pytest.mark.parametrize(("threads", "limit"), [(1, 1.15), (2, 1.1)])
+def test_a_step_may_take_little_longer_than_the_loop(threads, limit):
+    group = f"500 agents, {threads} threads"
+    results = Results(
+        Measurement(group, name, threads, 0, "ms/step", ms) for name, ms in (("loop", 1.0), ("seer", 1.12))
+    )
+    (claim,) = SHORT.claims(results)
+    assert (claim.measured, claim.limit, claim.holds) == (1.12, limit, limit > 1.12)
+    group_of = next(g for g in SHORT.groups() if g.name == group)
+    assert SHORT.derived(results, group_of, Contender("seer", threads)) == {"it / yardstick": 1.12}
 
 
 @pytest.mark.parametrize(
@@ -106,10 +95,9 @@ def test_an_env_that_differs_from_the_loop_fails(measured, capsys):
     [
         ({"agents": (10,)}, "--agents 10"),
         ({"threads": (0,)}, "--threads"),
-        ({"repeats": 0}, "--repeats 0"),
         ({"seconds": 0.0}, "--seconds 0.0"),
     ],
 )
 def test_impossible_options_are_refused_by_name(options, said):
     with pytest.raises(CommandError, match=said):
-        main(Args(**options))
+        FlockExperiment(**options).groups()

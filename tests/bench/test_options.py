@@ -7,32 +7,22 @@ import math
 import numba
 import pytest
 
-from seer_env.bench.options import check_measurement
+from seer_env.bench.options import check_seconds, check_threads
 from seer_env.commands.output import CommandError
-
-GOOD = {"repeats": 1, "seconds": 0.1, "threads": (1, numba.config.NUMBA_NUM_THREADS), "json": None}
 
 
 def test_what_can_be_measured_is_accepted():
-    check_measurement(**GOOD)
+    check_seconds(0.1)
+    check_threads((1, numba.config.NUMBA_NUM_THREADS))
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        ("repeats", 0, "--repeats 0"),
-        ("seconds", 0.0, "--seconds 0.0: must be positive"),
-        ("seconds", math.nan, "--seconds nan"),
-        ("seconds", math.inf, "--seconds inf"),
-        ("threads", (1, 0), "--threads 0: from 1 to"),
-        ("threads", (10**6,), "--threads 1000000: from 1 to .* NUMBA_NUM_THREADS"),
-    ],
-)
-def test_what_cannot_is_refused_by_its_option(option, value, message):
-    with pytest.raises(CommandError, match=message):
-        check_measurement(**{**GOOD, option: value})
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf])
+def test_a_measurement_without_a_length_is_refused(seconds):
+    with pytest.raises(CommandError, match=f"--seconds {seconds}: must be positive"):
+        check_seconds(seconds)
 
 
-def test_a_file_that_could_not_be_written_is_refused(tmp_path):
-    with pytest.raises(CommandError, match="there is no folder"):
-        check_measurement(**{**GOOD, "json": tmp_path / "missing" / "rows.json"})
+@pytest.mark.parametrize("count", [0, 10**6])
+def test_more_threads_than_there_are_is_refused(count):
+    with pytest.raises(CommandError, match=f"--threads {count}: from 1 to .* NUMBA_NUM_THREADS"):
+        check_threads((1, count))

@@ -1,4 +1,4 @@
-"""The statistics of benchmarks: order of runs, medians and their intervals."""
+"""The statistics of benchmarks: intervals of medians, times of calls."""
 
 from __future__ import annotations
 
@@ -7,29 +7,7 @@ import statistics
 
 import pytest
 
-from seer_env.bench.timing import interleaved, median_interval, medians, seconds_per_call
-
-
-def test_interleaved_runs_the_cases_in_turn_and_turns_round():
-    order = []
-    cases = {name: lambda name=name: order.append(name) or 0.0 for name in "abc"}
-    interleaved(cases, 3)
-    assert "".join(order) == "abccbaabc"
-
-
-def test_interleaved_keeps_every_measurement_in_its_order():
-    numbers = iter(range(4))
-    assert interleaved({"x": lambda: next(numbers)}, 4) == {"x": [0, 1, 2, 3]}
-
-
-def test_interleaved_reports_every_run():
-    ticks = []
-    interleaved({"x": lambda: 0.0, "y": lambda: 0.0}, 5, done=lambda: ticks.append(1))
-    assert len(ticks) == 10
-
-
-def test_medians_ignore_a_disturbed_run():
-    assert medians({"x": [1.0, 900.0, 2.0]}) == {"x": 2.0}
+from seer_env.bench.timing import median_interval, seconds_per_call
 
 
 # Conover's table for the sign test: for 9 values the 2nd and 8th cover the median with 0.961.

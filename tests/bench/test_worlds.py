@@ -1,40 +1,49 @@
-"""`seer-env bench worlds`: what its table and its JSON hold."""
+"""`seer-env bench worlds`: who is measured, in what, and what is promised."""
 
 from __future__ import annotations
 
-import json
+from contextlib import ExitStack
 
 import pytest
 
 from seer_env.bench import magent2, worlds
+from seer_env.bench.copies import CASES
 from seer_env.bench.players import ArrayPlayer
-from seer_env.bench.worlds import Args, main
+from seer_env.bench.results import Measurement, Results
+from seer_env.bench.worlds import WorldsExperiment
 from seer_env.commands.output import CommandError
 
-
-def quick(**arguments):
-    return Args(threads=(1,), copies=False, quick=True, **arguments)
+QUICK = WorldsExperiment(quick=True)
 
 
-def test_a_row_per_api_with_consistent_rates(tmp_path):
-    file = tmp_path / "rows.json"
-    assert main(quick(worlds=("flock_v0",), agents=(50,), json=file)) == 0
-    rows = json.loads(file.read_text())
-    assert [(r["world"], r["agents"], r["api"], r["threads"]) for r in rows] == [
-        ("flock_v0", 50, "arrays", 1),
-        ("flock_v0", 50, "dicts", 1),
-    ]
-    for r in rows:
-        assert r["agent_steps_per_s"] == pytest.approx(50 * r["steps_per_s"])
-        assert r["events_per_s"] == pytest.approx(r["agent_steps_per_s"]), "a flock's only events are actions"
-        assert r["ms_per_step"] * r["steps_per_s"] == pytest.approx(1e3)
-        assert r["times_magent2"] is None
+@pytest.fixture
+def stack():
+    with ExitStack() as stack:
+        yield stack
 
 
-def test_without_magent2_battle_is_measured_and_the_table_says_why_it_stands_alone(monkeypatch, capsys):
+def rates(group: str, **steps: float) -> Results:
+    """Contenders that make these million agent-steps per second, a thousand in a step."""
+    return Results(
+        Measurement(group, name, 1, 0, quantity, value)
+        for name, rate in steps.items()
+        for quantity, value in (("M agent-steps/s", rate), ("ms/step", 1.0 / rate))
+    )
+
+
+def test_a_measurement_holds_consistent_rates(stack):
+    contenders = QUICK.play("flock_v0", 50, stack)
+    assert [c.name for c in contenders] == ["heap", "arrays", "dicts", "arrays", "dicts"]
+    for measure in contenders.values():
+        measured = measure()
+        assert measured["M agent-steps/s"] * measured["ms/step"] == pytest.approx(0.05)
+        assert measured["M events/s"] == pytest.approx(measured["M agent-steps/s"]), "only actions are events"
+
+
+def test_without_magent2_battle_is_measured_and_a_note_says_why_it_stands_alone(monkeypatch, stack):
     monkeypatch.setattr(worlds, "why_absent", lambda: "it is elsewhere")
-    assert main(quick(worlds=("battle_v0",), agents=(20,))) == 0
-    assert "MAgent2 was left out: it is elsewhere" in capsys.readouterr().out
+    assert ("MAgent2", 1) not in QUICK.play("battle_v0", 20, stack)
+    assert QUICK.notes(Results()) == ["MAgent2 was left out: it is elsewhere"]
 
 
 def test_magent2s_absence_names_the_command_that_installs_it(monkeypatch):
@@ -58,14 +67,29 @@ def test_magent2_is_measured_on_our_map_with_as_many_agents(n):
     ours.close()
 
 
+def test_ours_must_be_as_fast_as_the_heap_and_several_times_magent2():
+    group = "battle_v0, 200 agents"
+    results = rates(group, heap=4.0, arrays=6.0, dicts=2.0, MAgent2=1.0)
+    claims = {claim.text.removeprefix(f"{group}: "): claim for claim in QUICK.claims(results)}
+    assert claims["times as fast as heap"].measured == pytest.approx(1.5)
+    assert claims["by arrays, times MAgent2"][1:] == (6.0, "at least", 5.0)
+    assert claims["by dicts, times MAgent2"][1:] == (2.0, "at least", 3.0)
+
+
+def test_copies_are_compared_with_as_many_envs(stack):
+    together = QUICK.copy(CASES[0], stack)
+    assert [c.name for c in together] == ["separate envs", "copies"]
+    assert all(measure()["ms/step"] > 0.0 for measure in together.values())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"worlds": ("chess_v0",)}, "no world 'chess_v0'"),
-        ({"repeats": 0}, "must be positive"),
-        ({"seconds": 0.0}, "must be positive"),
+        ({"seconds": 0.0}, "--seconds 0.0"),
+        ({"threads": (0,)}, "--threads 0"),
     ],
 )
 def test_an_option_out_of_its_range_is_named(arguments, message):
     with pytest.raises(CommandError, match=message):
-        main(Args(**arguments))
+        WorldsExperiment(**arguments).groups()

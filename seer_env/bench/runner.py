@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 from seer_env.bench.cores import busy_core, worth_of_second_core
-from seer_env.bench.experiment import Claim, Contender, Experiment, Group, Measure
+from seer_env.bench.experiment import Claim, Experiment, Group
 from seer_env.bench.folder import Folder
 from seer_env.bench.report import print_table, progress_bar
 from seer_env.bench.results import SECOND_CORE, Measurement, Median, Results
 from seer_env.bench.surroundings import load, surroundings
-from seer_env.bench.timing import machine
+from seer_env.bench.timing import in_turn, machine
 from seer_env.commands.output import CommandError
 
 __all__ = ["run"]
@@ -84,7 +84,7 @@ def measure(group: Group, turns: int, folder: Folder, results: Results, done: Ca
     with ExitStack() as stack:
         contenders = group.make(stack)
         for turn in range(results.turns(group.name), turns):
-            values = take_turn(contenders, turn)
+            values = {**in_turn(contenders, turn), SECOND_CORE: {"worth": worth_of_second_core()}}
             measurements = [
                 Measurement(group.name, contender.name, contender.threads, turn, quantity, float(value))
                 for contender, quantities in values.items()
@@ -93,16 +93,6 @@ def measure(group: Group, turns: int, folder: Folder, results: Results, done: Ca
             folder.append(measurements)
             results.add(measurements)
             done()
-
-
-def take_turn(contenders: Mapping[Contender, Measure], turn: int) -> dict[Contender, Mapping[str, float]]:
-    """Measure everybody once; every other turn in reverse, so that nobody always runs behind the same one."""
-    order = list(contenders) if turn % 2 == 0 else list(contenders)[::-1]
-    values = {contender: contenders[contender]() for contender in order}
-    return {
-        **{contender: values[contender] for contender in contenders},
-        SECOND_CORE: {"worth": worth_of_second_core()},
-    }
 
 
 #: Columns of `summary.csv`; derived quantities have no interval.

@@ -1,4 +1,4 @@
-"""Measuring on a machine that others use too: honest intervals, times of calls, what machine it is."""
+"""Measuring on a machine that others use too: in turn, with honest intervals; and what machine it is."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from typing import NamedTuple, TypeVar
+
+Name = TypeVar("Name", bound=Hashable)
+Value = TypeVar("Value")
 
 
 class Interval(NamedTuple):
@@ -42,6 +45,37 @@ def median_interval(values: list[float], level: float = 0.95) -> Interval:
             break
         best = Interval(ordered[trim], ordered[-1 - trim], 1.0 - 2.0 * tail)
     return best
+
+
+def in_turn(cases: Mapping[Name, Callable[[], Value]], turn: int) -> dict[Name, Value]:
+    """Run every case once; in reverse on every other turn, so that none always runs behind the same one.
+
+    A slow minute then hits all cases alike, over several turns.
+
+    Returns:
+        What each returned, in the order of `cases`.
+    """
+    order = list(cases) if turn % 2 == 0 else list(cases)[::-1]
+    values = {name: cases[name]() for name in order}
+    return {name: values[name] for name in cases}
+
+
+def interleaved(
+    cases: Mapping[Name, Callable[[], Value]], repeats: int, done: Callable[[], object] = lambda: None
+) -> dict[Name, list[Value]]:
+    """Run every case `repeats` times, `in_turn`; every case's measurements by turn.
+
+    Args:
+        cases: by name, a function that runs once and returns its measurement.
+        repeats: turns, at least 1.
+        done: called after every turn, for a progress bar.
+    """
+    values: dict[Name, list[Value]] = {name: [] for name in cases}
+    for turn in range(repeats):
+        for name, value in in_turn(cases, turn).items():
+            values[name].append(value)
+        done()
+    return values
 
 
 def seconds_per_call(function: Callable[[], object], at_least_s: float, batch: int = 1) -> float:

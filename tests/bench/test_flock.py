@@ -44,8 +44,8 @@ def test_gather_keeps_the_order_of_the_names():
 
 
 def test_loop_and_env_are_timed_on_as_many_threads(stack):
-    contenders = SHORT.beside_the_loop(30, 2, stack, "python")
-    assert list(contenders) == [("loop", 2), ("python", 2)]
+    contenders = SHORT.beside_the_loop(30, 2, stack)
+    assert list(contenders) == [("loop", 2), ("seer", 2)]
     measured = [measure() for measure in contenders.values()]
     assert all(m["ms/step"] > 0.0 for m in measured)
     assert measured[1]["M agent-steps/s"] == pytest.approx(30 / measured[1]["ms/step"] / 1e3)

@@ -1,4 +1,4 @@
-"""The statistics of benchmarks: intervals of medians, times of calls."""
+"""The statistics of benchmarks: order of runs, intervals of medians, times of calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,26 @@ import statistics
 
 import pytest
 
-from seer_env.bench.timing import median_interval, seconds_per_call
+from seer_env.bench.timing import interleaved, median_interval, seconds_per_call
+
+
+def test_interleaved_runs_the_cases_in_turn_and_turns_round():
+    order = []
+    cases = {name: lambda name=name: order.append(name) for name in "abc"}
+    interleaved(cases, 3)
+    assert "".join(order) == "abccbaabc"
+
+
+def test_interleaved_keeps_every_measurement_by_turn():
+    numbers = iter(range(4))
+    cases = {"x": lambda: next(numbers), "y": lambda: -next(numbers)}
+    assert interleaved(cases, 2) == {"x": [0, 3], "y": [-1, -2]}
+
+
+def test_interleaved_reports_every_turn():
+    ticks = []
+    interleaved({"x": lambda: 0.0, "y": lambda: 0.0}, 5, done=lambda: ticks.append(1))
+    assert len(ticks) == 5
 
 
 # Conover's table for the sign test: for 9 values the 2nd and 8th cover the median with 0.961.

@@ -13,10 +13,13 @@ import tyro
 from seer_env import __version__
 from seer_env.bench.names import BENCHES, load_bench
 from seer_env.commands.doctor import Doctor
+from seer_env.commands.evaluate import Evaluate
 from seer_env.commands.make_env import MakeEnv
 from seer_env.commands.output import CommandError
+from seer_env.commands.play import Play
 from seer_env.commands.run import INTERRUPTED, Run
 from seer_env.commands.tracks import Tracks
+from seer_env.commands.train import Train, train
 from seer_env.commands.warmup import Warmup
 from seer_env.errors import SeerError
 
@@ -49,6 +52,9 @@ COMMANDS = {
     "warmup": Warmup,
     "bench": Bench,
     "tracks": Tracks,
+    "train": Train,
+    "evaluate": Evaluate,
+    "play": Play,
 }
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
 DESCRIPTION = f"""seer_env {__version__}: many-agent environments in one shared world.
@@ -79,6 +85,8 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if arguments[:1] == ["bench"] and arguments[1:2] and arguments[1] in BENCHES:
         return run_bench(arguments[1], arguments[2:])
+    if arguments[:1] == ["train"]:
+        return train(arguments[1:])
     choices = tuple(Annotated[kind, tyro.conf.subcommand(name)] for name, kind in COMMANDS.items())
     commands: Any = Union[choices]  # noqa: UP007 - made at run time, for which there is no other form
     return tyro.cli(commands, args=arguments, prog="seer-env", description=DESCRIPTION, config=CONFIG).main()

@@ -120,6 +120,9 @@ class GaussianHead(nn.Module):
 
     An output of -1 and 1 is the low and the high end of a bounded number, whose standard deviation is half
     its width times `exp(log_std)`; an unbounded number is taken as it is.
+
+    Attributes:
+        inputs, actions: network outputs per agent, and numbers in an action.
     """
 
     centre: Tensor
@@ -132,7 +135,7 @@ class GaussianHead(nn.Module):
         with np.errstate(invalid="ignore"):
             centre = np.where(bounded, (low + high) / 2.0, 0.0)
             half = np.where(bounded, (high - low) / 2.0, 1.0)
-        self.inputs = len(low)
+        self.inputs = self.actions = len(low)
         self.log_std = nn.Parameter(torch.full((len(low),), log_std))
         self.register_buffer("centre", torch.as_tensor(centre, dtype=torch.float32), persistent=False)
         self.register_buffer("half_width", torch.as_tensor(half, dtype=torch.float32), persistent=False)
@@ -143,13 +146,17 @@ class GaussianHead(nn.Module):
 
 
 class CategoricalHead(nn.Module):
-    """From network outputs, one per choice of each number, to categorical distributions."""
+    """From network outputs, one per choice of each number, to categorical distributions.
+
+    Attributes:
+        inputs, actions: network outputs per agent, and numbers in an action.
+    """
 
     starts: Tensor
 
     def __init__(self, sizes: tuple[int, ...], starts: np.ndarray):
         super().__init__()
-        self.sizes, self.inputs = sizes, sum(sizes)
+        self.sizes, self.inputs, self.actions = sizes, sum(sizes), len(sizes)
         self.register_buffer("starts", torch.as_tensor(starts, dtype=torch.float32), persistent=False)
 
     def forward(self, outputs: Tensor, mask: Tensor | None = None) -> Categorical:

@@ -26,6 +26,7 @@ from seer_env.envs.aircraft.constants import (
 )
 from seer_env.envs.aircraft.handling import advise, begin_step, hear, set_targets
 from seer_env.envs.aircraft.kinematics import advance, follow
+from seer_env.envs.aircraft.measures import Flown
 from seer_env.envs.aircraft.observing import assess, observe_neighbours, observe_own
 from seer_env.envs.aircraft.policies import POLICIES, wind_over
 from seer_env.envs.aircraft.tracks import BUNDLED, Routes, load_routes
@@ -142,7 +143,7 @@ class Aircraft(EventModel):
         self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
         if discrete:
             self.action_space = spaces.MultiDiscrete([DISCRETE_LEVELS] * 3)
-        self.policies = POLICIES
+        self.policies, self.measures = POLICIES, Flown
         params: dict[str, float] = {
             "communication": self.communication, "discrete": self.discrete, "complexity": int(complexity),
             "neighbours": self.neighbours, "receivers": int(receivers), "ticks": int(ticks),

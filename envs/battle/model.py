@@ -77,7 +77,7 @@ class Battle(EventModel):
         if not flag("infos", infos):
             self.info, self.observe = None, _observe_only  # type: ignore[method-assign]  # this world's own
         self.field = Field(size, n_agents)
-        self.policies = POLICIES
+        self.policies, self.sides = POLICIES, np.repeat([0, 1], half)
         params = RULES | {name: float(value) for name, value in rules.items()}
         params |= {"half": half, "first_cell": self.field.first_cell}
         super().__init__(self.field.n_entities, n_agents, params=params, tables=self.field.tables())
@@ -86,6 +86,10 @@ class Battle(EventModel):
     def agent_names(self) -> list[str]:
         """`red_0`, `red_1`, ..., then `blue_0`, ..., as in MAgent2."""
         return [f"{army}_{i}" for army in ARMIES for i in range(self.n_agents // 2)]
+
+    def standing(self, state: np.ndarray) -> np.ndarray:
+        """How many agents of each army live, `[2]`."""
+        return state["shown"][self.n_agents : self.field.first_cell].astype(np.int64)
 
     def reset(self, state: np.ndarray, schedule: Schedule, rng: np.random.Generator) -> None:
         """Draw up the armies. They always start alike, and no event is pending."""

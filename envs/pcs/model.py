@@ -37,6 +37,7 @@ from seer_env.envs.pcs.handling import (
     recheck,
     set_controls,
 )
+from seer_env.envs.pcs.measures import Served
 from seer_env.envs.pcs.observing import assess, observe_neighbours, observe_own
 from seer_env.envs.pcs.policies import POLICIES
 from seer_env.envs.pcs.viewer import render_frame
@@ -148,7 +149,7 @@ class Pcs(EventModel):
         self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
         if discrete:
             self.action_space = spaces.MultiDiscrete([LEVELS, max_guard + 1, LEVELS])
-        self.policies = POLICIES
+        self.policies, self.measures = POLICIES, Served
         params: dict[str, float] = {
             "channels": self.channels, "interarrival": float(interarrival), "duration": float(duration),
             "residence": float(residence), "mobility": mobility, "fading": fading,

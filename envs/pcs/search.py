@@ -16,6 +16,7 @@ import tyro
 
 from seer_env.commands.output import CommandError, print_table
 from seer_env.commands.world import parse_setting
+from seer_env.envs.pcs.measures import Served
 from seer_env.envs.pcs.policies import POLICIES, with_guards
 from seer_env.errors import SeerError
 from seer_env.registration import make
@@ -40,18 +41,15 @@ class Result(NamedTuple):
 def evaluate(policy: Callable[[Any], np.ndarray], world: dict[str, Any], seeds: Sequence[int]) -> Result:
     """Run a policy for one episode per seed in a `pcs_v0` made with the arguments `world`."""
     env = make("pcs_v0", **world)
-    reward, steps = 0.0, 0
-    calls = dict.fromkeys(("arrived", "received", "completed", "blocked", "dropped", "outages"), 0)
+    reward, steps, served = 0.0, 0, Served()
     for seed in seeds:
         env.reset_arrays(seed=seed)
         while env.agents:
             reward += float(env.step_arrays(policy(env)).rewards.mean())
             steps += 1
-            for name in calls:
-                calls[name] += int(env.info_arrays[f"calls_{name}"].sum())
+            served.step(env)
     env.close()
-    parts = ("blocked", "arrived"), ("dropped", "received"), ("outages", "completed")
-    return Result(reward / steps, *(calls[part] / max(calls[whole], 1) for part, whole in parts))
+    return Result(reward / steps, **served.figures())
 
 
 def search_guard(world: dict[str, Any], seeds: Sequence[int]) -> tuple[int, list[Result]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,10 @@ class Run(World):
 
     def main(self) -> int:
         """Run, report, and draw; 130 after Ctrl-C."""
+        return self.run(lambda env: find_policy(env, self.policy))
+
+    def run(self, choose: Callable[[SeerParallelEnv], Policy]) -> int:
+        """`main`, under the policy that `choose` finds for the world."""
         if self.steps < 1:
             raise CommandError(f"--steps {self.steps}: at least 1")
         if self.picture_step is not None and not 1 <= self.picture_step <= self.steps:
@@ -81,9 +86,10 @@ class Run(World):
             raise CommandError(f"{self.picture}: a picture is a .png file")
         check_video(self.video)
         env = make_world(self, **self._extra_options())
+        policy = choose(env)
         tally = Tally()
         with Video(self.video, env.metadata["render_fps"]) if self.video else nullcontext() as video:
-            interrupted = _fly(self, env, tally, video)
+            interrupted = _fly(self, env, policy, tally, video)
         report(self, env, tally, interrupted)
         if video is not None and video.frames:
             print(f"video: {video.path.absolute()} ({video.frames} frames, {video.fps} per second)")
@@ -114,12 +120,11 @@ def find_policy(env: SeerParallelEnv, name: str) -> Policy:
     return env.policies[name]
 
 
-def _fly(args: Run, env: SeerParallelEnv, tally: Tally, video: Video | None) -> bool:
+def _fly(args: Run, env: SeerParallelEnv, policy: Policy, tally: Tally, video: Video | None) -> bool:
     """Run the steps into `tally` and `video` under a progress bar; True if Ctrl-C cut them short."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    policy = find_policy(env, args.policy)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), refresh_per_second=5) as progress:
         bar = progress.add_task(f"compiling {args.env}", total=args.steps)

@@ -1,0 +1,96 @@
+"""`seer-env train`: train agents with MAPPO."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from seer_env.commands.output import CommandError
+
+EXTRA = ("torch", "safetensors", "yaml", "tensorboard")
+
+
+@dataclass
+class Source:
+    """Where the settings come from; options override them, see `seer-env train --config FILE --help`."""
+
+    config: Annotated[Path | None, tyro.conf.arg(metavar="FILE.yaml", help_behavior_hint="")] = None
+    """Settings to start from, such as configs/train/mappo_pcs.yaml."""
+
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
+    """Go on with this run, or from this checkpoint, with its own settings."""
+
+
+@dataclass
+class Train(Source):
+    """Train agents with MAPPO: `seer-env train --config configs/train/mappo_pcs.yaml`."""
+
+    def main(self) -> int:
+        """Train with the settings of the file alone."""
+        chosen = {"--config": self.config, "--resume": self.resume}
+        return train([part for name, path in chosen.items() if path for part in (name, str(path))])
+
+
+def train(arguments: Sequence[str]) -> int:
+    """Run the command: `--config` or `--resume`, and settings that override theirs.
+
+    Raises:
+        CommandError: what it needs is not installed, or a setting is not possible.
+    """
+    require_training()
+    from seer_env.commands.run import INTERRUPTED
+    from seer_env.training.config import TrainConfig, load_config, parse_arguments
+
+    source, rest = tyro.cli(Source, args=_source(arguments), add_help=False), _rest(arguments)
+    if source.config and source.resume:
+        raise CommandError("--config and --resume: a run goes on with its own settings; name one")
+    base, checkpoint = TrainConfig(), None
+    if source.config is not None:
+        base = load_config(source.config)
+    if source.resume is not None:
+        from seer_env.training.checkpoints import checkpoint_config, find_checkpoint
+
+        checkpoint = find_checkpoint(source.resume)
+        base = dataclasses.replace(checkpoint_config(checkpoint), run=checkpoint.parent)
+    config = parse_arguments(rest, base, "seer-env train [--config FILE | --resume RUN]")
+    from seer_env.training.trainer import train as run
+
+    if checkpoint is None and any(config.run.glob("checkpoint_*")):
+        raise CommandError(
+            f"{config.run} has a run already: --resume {config.run} goes on, --run names another"
+        )
+    progress = run(config, checkpoint)
+    print(f"{progress.updates} of {config.updates} updates, {progress.decisions:,} decisions: {config.run}")
+    if progress.updates < config.updates:
+        print(f"go on with: seer-env train --resume {config.run}", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def require_training() -> None:
+    """Refuse to begin without the packages of the extra `train`."""
+    missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
+    if missing:
+        raise CommandError(f'training needs {", ".join(missing)}: pip install "seer-env[train]"')
+
+
+def _source(arguments: Sequence[str]) -> list[str]:
+    """The options of `Source`, with their values."""
+    return [part for i, part in enumerate(arguments) if _is_source(arguments, i)]
+
+
+def _rest(arguments: Sequence[str]) -> list[str]:
+    return [part for i, part in enumerate(arguments) if not _is_source(arguments, i)]
+
+
+def _is_source(arguments: Sequence[str], index: int) -> bool:
+    names = "--config", "--resume"
+    before = arguments[index - 1] if index else ""
+    return arguments[index].partition("=")[0] in names or before in names

@@ -1,0 +1,120 @@
+"""A rollout: what all agents of all worlds saw, did and earned, and its minibatches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["Batch", "Minibatch"]
+
+
+@dataclass
+class Minibatch:
+    """Decisions of live agents, `n` of them, from `worlds` steps of worlds.
+
+    Attributes:
+        observations: float32 `[n, D]`.
+        actions: float32 `[n, A]`.
+        masks: bool `[n, C]`, or None.
+        log_probs, values, advantages, returns: float32 `[n]`.
+        world: int64 `[n]`, in `0..worlds-1`: the step of a world that each belongs to.
+        worlds: how many there are.
+    """
+
+    observations: Tensor
+    actions: Tensor
+    masks: Tensor | None
+    log_probs: Tensor
+    values: Tensor
+    advantages: Tensor
+    returns: Tensor
+    world: Tensor
+    worlds: int
+
+
+@dataclass
+class Batch:
+    """A rollout of `T` steps of `B` worlds with `M` agents each; filled step by step.
+
+    Attributes:
+        observations: float32 `[T, B, M, D]`, for which the actions were chosen.
+        actions: float32 `[T, B, M, A]`, before the env clips them.
+        masks: bool `[T, B, M, C]`, the choices that were allowed, or None.
+        log_probs: float32 `[T, B, M]`, of the actions at the rollout.
+        rewards, values: float32 `[T, B, M]`; values in the units of rewards.
+        following: float32 `[T, B, M]`, value of what each step led to; see `gae.advantages`.
+        ended, active: bool `[T, B, M]`; see `gae.advantages`. Where not active, all else is zero.
+        advantages, returns: float32 `[T, B, M]`; filled in by the learner.
+    """
+
+    observations: Tensor
+    actions: Tensor
+    masks: Tensor | None
+    log_probs: Tensor
+    rewards: Tensor
+    values: Tensor
+    following: Tensor
+    ended: Tensor
+    active: Tensor
+    advantages: Tensor
+    returns: Tensor
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int, int], observation: int, action: int, choices: int | None) -> Batch:
+        """Zeros for `shape` (T, B, M), and sizes `D`, `A`, `C`; no masks if `choices` is None."""
+        numbers = ("log_probs", "rewards", "values", "following", "advantages", "returns")
+        return cls(
+            observations=torch.zeros(*shape, observation),
+            actions=torch.zeros(*shape, action),
+            masks=None if choices is None else torch.zeros(*shape, choices, dtype=torch.bool),
+            **{name: torch.zeros(shape) for name in numbers},
+            ended=torch.zeros(shape, dtype=torch.bool),
+            active=torch.zeros(shape, dtype=torch.bool),
+        )
+
+    def minibatches(self, size: int, group_size: int, generator: torch.Generator) -> Iterator[Minibatch]:
+        """Every decision once, in random minibatches of about `size` decisions, never more.
+
+        A minibatch is a random group of at most `group_size` agents at random steps of random worlds, so
+        that the critic can pool each step, or a sample of its agents, while memory stays bounded.
+        """
+        steps, copies, agents = self.active.shape
+        flat = self._flat()
+        plan = []
+        for group in torch.randperm(agents, generator=generator).split(min(group_size, size)):
+            moments = torch.randperm(steps * copies, generator=generator)
+            plan += [(chosen, group) for chosen in moments.split(max(1, size // len(group)))]
+        for index in torch.randperm(len(plan), generator=generator).tolist():
+            minibatch = _chosen(flat, *plan[index])
+            if minibatch is not None:
+                yield minibatch
+
+    def _flat(self) -> Batch:
+        """The same memory with steps and worlds on one axis, `[T * B, M, ...]`."""
+        tensors = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        flat: dict[str, Any] = {name: t if t is None else t.flatten(0, 1) for name, t in tensors.items()}
+        return Batch(**flat)
+
+
+def _chosen(flat: Batch, moments: Tensor, group: Tensor) -> Minibatch | None:
+    """The live agents of `group` at `moments`; None if there are none."""
+    world, member = flat.active[moments][:, group].nonzero(as_tuple=True)
+    if not len(world):
+        return None
+    at = moments[world], group[member]
+    return Minibatch(
+        observations=flat.observations[at],
+        actions=flat.actions[at],
+        masks=None if flat.masks is None else flat.masks[at],
+        log_probs=flat.log_probs[at],
+        values=flat.values[at],
+        advantages=flat.advantages[at],
+        returns=flat.returns[at],
+        world=world,
+        worlds=len(moments),
+    )

@@ -1,0 +1,173 @@
+"""Checkpoints: folders of safetensors, JSON and boundary files. Loading one never runs code.
+
+A run's folder holds `checkpoint_<updates>`, which has:
+
+- `config.yaml`, the settings;
+- `model.safetensors`, actor and critic with their running moments: all that playing needs;
+- `state.safetensors`, the optimiser, the generators and the running episodes' sums;
+- `state.json`, the counters;
+- what the worlds save (`Worlds.save`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from seer_env.errors import SeerError
+from seer_env.training.config import TrainConfig, dump_config, load_config
+from seer_env.training.mappo import Learner, Worker
+from seer_env.training.networks import Actor
+
+__all__ = [
+    "CheckpointError",
+    "Progress",
+    "checkpoint_config",
+    "find_checkpoint",
+    "load_actor",
+    "restore",
+    "save_checkpoint",
+]
+
+FORMAT = 1
+
+
+class CheckpointError(SeerError, ValueError):
+    """A checkpoint is missing, damaged, or of other networks."""
+
+
+@dataclass
+class Progress:
+    """What has been done: updates, decisions of agents, and seconds of training."""
+
+    updates: int = 0
+    decisions: int = 0
+    seconds: float = 0.0
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint that `path` is, or the last one in the run folder that it is.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    if (path / "model.safetensors").is_file():
+        return path
+    found = [folder for folder in path.glob("checkpoint_*") if re.fullmatch(r"checkpoint_\d+", folder.name)]
+    if not found:
+        raise CheckpointError(f"{path}: no checkpoint, and no run's folder with one")
+    return max(found, key=lambda folder: int(folder.name.removeprefix("checkpoint_")))
+
+
+def save_checkpoint(config: TrainConfig, learner: Learner, worker: Worker, progress: Progress) -> Path:
+    """Write a checkpoint into `config.run`, and remove the one before it. Whole or not at all."""
+    folder = config.run / f"checkpoint_{progress.updates:06}"
+    partial = config.run / "checkpoint.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    (partial / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    save_file(learner.networks.state_dict(), partial / "model.safetensors")
+    save_file(_state(learner, worker), partial / "state.safetensors")
+    (partial / "state.json").write_text(json.dumps({"format": FORMAT, **asdict(progress)}), encoding="utf-8")
+    worker.worlds.save(partial)
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.rename(folder)
+    for earlier in config.run.glob("checkpoint_*"):
+        if earlier != folder:
+            shutil.rmtree(earlier)
+    return folder
+
+
+def load_actor(folder: Path, actor: Actor) -> None:
+    """Load the actor of a checkpoint, which is all that playing needs.
+
+    Raises:
+        CheckpointError: the file is damaged, or of an actor with other spaces or layers.
+    """
+    tensors = _tensors(folder / "model.safetensors")
+    prefix = "actor."
+    _load(folder, actor, {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+
+
+def restore(folder: Path, learner: Learner, worker: Worker) -> Progress:
+    """Bring a learner, a worker and its worlds to where a checkpoint left them.
+
+    Raises:
+        CheckpointError: the checkpoint is damaged, or of other networks.
+        BoundaryFileError: a world's file is.
+    """
+    try:
+        counters = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        if counters.pop("format") != FORMAT:
+            raise CheckpointError(f"{folder}: of another format than {FORMAT}")
+        progress = Progress(**counters)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{folder}/state.json: damaged: {error!r}") from error
+    _load(folder, learner.networks, _tensors(folder / "model.safetensors"))
+    state = _tensors(folder / "state.safetensors")
+    try:
+        _restore_state(state, learner, worker)
+    except (KeyError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{folder}/state.safetensors: not of this run: {error!r}") from error
+    worker.worlds.load(folder, seed=learner.config.seed + progress.updates)
+    return progress
+
+
+def checkpoint_config(folder: Path) -> TrainConfig:
+    """The settings that a checkpoint was trained with.
+
+    Raises:
+        ConfigError: they are missing or damaged.
+    """
+    return load_config(folder / "config.yaml")
+
+
+def _state(learner: Learner, worker: Worker) -> dict[str, Tensor]:
+    moments = {
+        f"adam.{index}.{name}": tensor
+        for index, entry in learner.optimiser.state_dict()["state"].items()
+        for name, tensor in entry.items()
+    }
+    return moments | {
+        "generator.learner": learner.generator.get_state(),
+        "generator.worker": worker.generator.get_state(),
+        "worker.returns": torch.from_numpy(worker.returns),
+        "worker.lengths": torch.from_numpy(worker.lengths),
+    }
+
+
+def _restore_state(state: dict[str, Tensor], learner: Learner, worker: Worker) -> None:
+    learner.generator.set_state(state["generator.learner"])
+    worker.generator.set_state(state["generator.worker"])
+    moments: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in state.items():
+        if key.startswith("adam."):
+            _, index, name = key.split(".")
+            moments.setdefault(int(index), {})[name] = tensor
+    groups = learner.optimiser.state_dict()["param_groups"]
+    learner.optimiser.load_state_dict({"state": moments, "param_groups": groups})
+    worker.returns = np.array(state["worker.returns"]).reshape(worker.returns.shape)
+    worker.lengths = np.array(state["worker.lengths"]).reshape(worker.lengths.shape)
+
+
+def _load(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as error:  # torch's report of missing, foreign and differently shaped tensors
+        raise CheckpointError(f"{folder}: not of these networks: {error}") from error
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path}: missing or damaged: {error}") from error

@@ -1,0 +1,82 @@
+"""A trained policy beside a world's baselines, or in battles against them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from seer_env.env import SeerParallelEnv
+from seer_env.episode import Policy
+from seer_env.training.policies import facing
+
+__all__ = ["Battles", "Interval", "bootstrap", "fight", "play_episode", "wilson"]
+
+#: 95 % of a normal distribution lie within so many standard deviations.
+Z = 1.959964
+
+
+class Interval(NamedTuple):
+    """An estimate and the ends of its 95 % confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Battles(NamedTuple):
+    """Outcomes of battles, counted. Undecided: both sides stand at the end, or none does."""
+
+    won: int
+    lost: int
+    undecided: int
+
+
+def play_episode(env: SeerParallelEnv, policy: Policy, seed: int) -> dict[str, float]:
+    """Play one episode.
+
+    Returns:
+        `reward`, the mean over all decisions, and the figures of the model's `measures`, if it has any.
+    """
+    env.reset_arrays(seed=seed)
+    measures = env.model.measures(env) if hasattr(env.model, "measures") else None
+    total, decisions = 0.0, 0
+    while env.agents:
+        decisions += len(env.agents)
+        total += float(env.step_arrays(policy(env)).rewards.sum())
+        if measures is not None:
+            measures.step(env)
+    return {"reward": total / decisions, **(measures.figures() if measures is not None else {})}
+
+
+def fight(env: SeerParallelEnv, policy: Policy, opponent: Policy, seed: int) -> Battles:
+    """A battle in a world whose model has `sides`; by the seed the policy takes one side or the other.
+
+    It is won when none of the opponent's agents stands at its end, and some of the policy's do.
+    """
+    own = seed % 2
+    players = facing(env, policy, opponent, own)
+    env.reset_arrays(seed=seed)
+    while env.agents:
+        env.step_arrays(players(env))
+    left = env.model.standing(env.entities) > 0  # type: ignore[attr-defined]  # comes with `sides`
+    won, lost = bool(left[own] and not left[1 - own]), bool(left[1 - own] and not left[own])
+    return Battles(int(won), int(lost), int(not won and not lost))
+
+
+def bootstrap(values: Sequence[float], resamples: int = 10_000) -> Interval:
+    """Mean of `values` with a percentile bootstrap interval (Efron, *Bootstrap Methods*, 1979)."""
+    sample = np.asarray(values, float)
+    drawn = np.random.default_rng(0).integers(len(sample), size=(resamples, len(sample)))
+    low, high = np.percentile(sample[drawn].mean(axis=1), [2.5, 97.5])
+    return Interval(float(sample.mean()), float(low), float(high))
+
+
+def wilson(successes: int, trials: int) -> Interval:
+    """Share of successes with Wilson's score interval (1927), which fits shares near 0 and 1 too."""
+    share, z2 = successes / trials, Z * Z
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials)) / (1 + z2 / trials)
+    return Interval(share, max(0.0, centre - half), min(1.0, centre + half))

@@ -1,0 +1,90 @@
+"""What a run writes as it goes: progress.csv, TensorBoard's files, and a progress bar."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch.utils.tensorboard import SummaryWriter
+
+__all__ = ["RunLog"]
+
+#: Columns of progress.csv and tags of TensorBoard, beside `update`.
+TAGS = (
+    "charts/decisions",
+    "charts/seconds",
+    "charts/SPS",
+    "charts/reward",
+    "charts/episodic_return",
+    "charts/episodic_length",
+    "charts/learning_rate",
+    "losses/policy_loss",
+    "losses/value_loss",
+    "losses/entropy",
+    "losses/approx_kl",
+    "losses/clipfrac",
+    "losses/explained_variance",
+    "time/inference",
+    "time/window",
+    "time/outputs",
+    "time/other",
+    "time/update",
+)
+
+
+class RunLog:
+    """Writes one line of figures per update; a `with` block completes its files.
+
+    Args:
+        folder: of the run; its files are continued after the first `done` updates.
+        updates: of the whole run.
+        done: updates that it had before.
+    """
+
+    def __init__(self, folder: Path, updates: int, done: int = 0):
+        kept = _rows_until(folder / "progress.csv", done)
+        self._file = (folder / "progress.csv").open("w", newline="", encoding="utf-8")
+        self._csv = csv.DictWriter(self._file, ("update", *TAGS))
+        self._csv.writeheader()
+        self._csv.writerows(kept)
+        self._board = SummaryWriter(str(folder), purge_step=done + 1)
+        columns = TextColumn("update"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()
+        figures = TextColumn("{task.description}")
+        self._bar = Progress(*columns, figures, console=Console(stderr=True), refresh_per_second=2)
+        self._task = self._bar.add_task("", total=updates, completed=done)
+
+    def write(self, update: int, figures: dict[str, float]) -> None:
+        """Note the figures of update `update`, counted from 1; a tag without a figure stays empty."""
+        self._csv.writerow({"update": update, **figures})
+        self._file.flush()
+        for tag, value in figures.items():
+            self._board.add_scalar(tag, value, update)
+        parts = {
+            tag.removeprefix("time/"): value for tag, value in figures.items() if tag.startswith("time/")
+        }
+        whole = max(sum(parts.values()), 1e-9)
+        shares = ", ".join(f"{name} {100 * s / whole:.0f} %" for name, s in parts.items() if s > 0)
+        text = f"reward {figures['charts/reward']:.4g}, {figures['charts/SPS']:,.0f} decisions/s ({shares})"
+        self._bar.update(self._task, completed=update, description=text)
+
+    def __enter__(self) -> RunLog:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+        self._board.close()
+        self._file.close()
+
+
+def _rows_until(path: Path, update: int) -> list[dict[str, str]]:
+    """The rows of an earlier progress.csv, without those after `update`, which are to be made again."""
+    if update == 0 or not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if int(row["update"]) <= update]

@@ -1,0 +1,240 @@
+"""MAPPO (Yu et al., *The Surprising Effectiveness of PPO in Cooperative Multi-Agent Games*, 2103.01955).
+
+`Worker.collect` makes a rollout, `Learner.update` turns it into advantages and gradient steps, and
+`trainer.train` does one after the other. Workers and learner share the networks and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from seer_env.errors import SeerError
+from seer_env.training.buffer import Batch, Minibatch
+from seer_env.training.config import TrainConfig
+from seer_env.training.gae import advantages
+from seer_env.training.losses import normalised, policy_loss, value_loss
+from seer_env.training.networks import Actor, Critic
+from seer_env.training.worlds import Worlds, WorldStep
+
+__all__ = ["PARTS", "Learner", "Networks", "TrainingError", "Worker"]
+
+#: What a rollout's time is spent on: the networks, the worlds' events and outputs, and what is around them.
+PARTS = ("inference", "window", "outputs", "other")
+
+
+class TrainingError(SeerError, RuntimeError):
+    """Training cannot go on; the last checkpoint is as it was."""
+
+
+class Networks(nn.Module):
+    """The actor and the critic of all agents.
+
+    Args:
+        worlds: give the spaces.
+        config: gives sizes and initial values.
+    """
+
+    def __init__(self, worlds: Worlds, config: TrainConfig):
+        super().__init__()
+        size, hidden, normalise = worlds.observation_size, config.hidden, config.normalise_observations
+        self.actor = Actor(size, worlds.action_space, hidden, normalise, config.log_std)
+        self.critic = Critic(size, hidden, normalise)
+
+    @torch.no_grad()
+    def see(self, observations: Tensor) -> None:
+        """Take observations `[n, D]` into the running moments of both."""
+        for norm in (self.actor.norm, self.critic.norm):
+            if norm is not None:
+                norm.update(observations)
+
+
+class Worker:
+    """Steps worlds under the current policy, a rollout at a time.
+
+    Args:
+        worlds: at a boundary; the worker alone steps them.
+        networks: read at every step.
+        generator: draws the actions.
+        steps: of each world in a rollout.
+
+    Attributes:
+        returns: float64 `[B, M]`, sums of the rewards of the running episodes.
+        lengths: int64 `[B]`, steps of the running episodes.
+        finished: (mean return over agents, length) of each episode that ended in the last rollout.
+        seconds: s by part, see `PARTS`.
+    """
+
+    def __init__(self, worlds: Worlds, networks: Networks, generator: torch.Generator, steps: int):
+        self.worlds, self.networks, self.generator, self._steps = worlds, networks, generator, steps
+        self.returns = np.zeros((worlds.copies, len(worlds.names)))
+        self.lengths = np.zeros(worlds.copies, np.int64)
+        self.finished: list[tuple[float, int]] = []
+        self.seconds: dict[str, float] = dict.fromkeys(PARTS, 0.0)
+
+    def collect(self) -> Batch:
+        """A rollout, without its advantages.
+
+        Raises:
+            TrainingError: a reward or an observation is not finite; names the agent.
+        """
+        worlds = self.worlds
+        choices = None if worlds.masks is None else worlds.masks.shape[-1]
+        shape = self._steps, worlds.copies, len(worlds.names)
+        self.finished = []
+        batch = Batch.empty(shape, worlds.observation_size, self.networks.actor.head.actions, choices)
+        for t in range(self._steps):
+            self._decide(batch, t)
+            self._step(batch, t)
+        after = self._values(torch.from_numpy(worlds.observations), torch.from_numpy(worlds.live))
+        going_on = torch.cat([batch.values[1:], after[None]])
+        batch.following = torch.where(batch.ended, batch.following, going_on)
+        return batch
+
+    def _decide(self, batch: Batch, t: int) -> None:
+        """Choose the actions of step `t`, and judge the observations."""
+        start = time.perf_counter()
+        worlds, live = self.worlds, torch.from_numpy(self.worlds.live)
+        observations = torch.from_numpy(worlds.observations)
+        mask = None if worlds.masks is None else torch.from_numpy(worlds.masks)
+        with torch.no_grad():
+            policy = self.networks.actor(observations[live], None if mask is None else mask[live])
+            actions = policy.sample(self.generator)
+            batch.log_probs[t][live] = policy.log_prob(actions)
+        batch.values[t] = self._values(observations, live)
+        batch.observations[t][live], batch.actions[t][live] = observations[live], actions
+        batch.active[t] = live
+        if batch.masks is not None and mask is not None:
+            batch.masks[t] = mask
+        self.seconds["inference"] += time.perf_counter() - start
+
+    def _step(self, batch: Batch, t: int) -> None:
+        """Step the worlds, and note what came of it."""
+        start = time.perf_counter()
+        live = self.worlds.live
+        step = self.worlds.step(batch.actions[t].numpy())
+        self._require_finite(step, live)
+        batch.rewards[t] = torch.from_numpy(step.rewards)
+        batch.ended[t] = torch.from_numpy(step.terminated | step.truncated)
+        self._count(step, live)
+        spent = time.perf_counter() - start
+        self.seconds["window"] += step.window_s
+        self.seconds["outputs"] += step.outputs_s
+        self.seconds["other"] += spent - step.window_s - step.outputs_s
+        cut = torch.from_numpy(step.truncated & ~step.terminated)
+        if cut.any():
+            batch.following[t] = self._values(torch.from_numpy(step.final), cut)
+
+    def _values(self, observations: Tensor, live: Tensor) -> Tensor:
+        """Values `[B, M]` of observations `[B, M, D]`, zeros where not live."""
+        values = torch.zeros(live.shape)
+        world = live.nonzero()[:, 0]
+        values[live] = self.networks.critic.values(observations[live], world, len(live))
+        return values
+
+    def _count(self, step: WorldStep, live: np.ndarray) -> None:
+        """Add up the episodes; a world whose last live agents ended has begun another."""
+        self.returns += step.rewards
+        self.lengths += 1
+        over = ~(live & ~(step.terminated | step.truncated)).any(axis=1)
+        for copy in np.flatnonzero(over).tolist():
+            self.finished.append((float(self.returns[copy].mean()), int(self.lengths[copy])))
+        self.returns[over], self.lengths[over] = 0.0, 0
+
+    def _require_finite(self, step: WorldStep, live: np.ndarray) -> None:
+        for what, values in (("reward", step.rewards), ("observation", step.final)):
+            if not np.isfinite(values.sum()):
+                bad = ~np.isfinite(values.reshape(*live.shape, -1)).all(axis=2)
+                copy, agent = np.argwhere(bad)[0].tolist()
+                raise TrainingError(
+                    f"the {what} of agent {self.worlds.names[agent]!r} in world {copy} is not finite in step "
+                    f"{self.lengths[copy] + 1} of its episode: {values[copy, agent].tolist()}"
+                )
+
+
+class Learner:
+    """Updates the networks on rollouts.
+
+    Args:
+        networks: what it updates.
+        config: the settings.
+        generator: draws the minibatches.
+    """
+
+    def __init__(self, networks: Networks, config: TrainConfig, generator: torch.Generator):
+        self.networks, self.config, self.generator = networks, config, generator
+        self.optimiser = torch.optim.Adam(networks.parameters(), lr=config.learning_rate, eps=1e-5)
+
+    def update(self, batch: Batch, index: int) -> dict[str, float]:
+        """Train on a rollout; the `index`-th, from 0, decides the schedules.
+
+        Returns:
+            Means over the minibatches, named as TensorBoard shows them.
+
+        Raises:
+            TrainingError: a loss is not finite.
+        """
+        config = self.config
+        rate = config.progress_of(index, config.learning_rate, config.learning_rate_end)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        explained = self._estimate(batch)
+        self.networks.critic.last.update(batch.returns[batch.active])
+        sums: Counter[str] = Counter()
+        for _ in range(config.epochs):
+            for minibatch in batch.minibatches(config.minibatch_size, config.group_size, self.generator):
+                sums.update(self._descend(minibatch, index), minibatches=1)
+        self.networks.see(batch.observations[batch.active])
+        count = sums.pop("minibatches")
+        means = {name: total / count for name, total in sums.items()}
+        return means | {"losses/explained_variance": explained, "charts/learning_rate": rate}
+
+    def _estimate(self, batch: Batch) -> float:
+        """Fill in returns and normalised advantages; how much of the returns' variance the values explain."""
+        gained = advantages(
+            batch.rewards, batch.values, batch.following, batch.ended, batch.active,
+            self.config.discount, self.config.gae_lambda,
+        )  # fmt: skip
+        batch.returns = torch.where(batch.active, gained + batch.values, 0.0)
+        batch.advantages[batch.active] = normalised(gained[batch.active])
+        variance = batch.returns[batch.active].var(correction=0).clamp_min(1e-12)
+        return (1.0 - gained[batch.active].var(correction=0) / variance).item()
+
+    def _descend(self, batch: Minibatch, index: int) -> dict[str, float]:
+        """One gradient step."""
+        config, networks = self.config, self.networks
+        policy = networks.actor(batch.observations, batch.masks)
+        log_ratio = policy.log_prob(batch.actions) - batch.log_probs
+        entropy = policy.entropy().mean()
+        surrogate = policy_loss(log_ratio, batch.advantages, config.clip)
+        scale = networks.critic.last.normalise
+        values = networks.critic(batch.observations, batch.world, batch.worlds)
+        error = value_loss(values, scale(batch.values), scale(batch.returns), config.clip)
+        bonus = config.progress_of(index, config.entropy, config.entropy_end)
+        loss = surrogate - bonus * entropy + config.value_weight * error
+        if not torch.isfinite(loss):
+            raise TrainingError(
+                f"update {index + 1}: the loss is {loss.item()} (policy {surrogate.item()}, value "
+                f"{error.item()}): a smaller learning_rate or max_gradient may help"
+            )
+        self.optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(networks.actor.parameters(), config.max_gradient)
+        nn.utils.clip_grad_norm_(networks.critic.parameters(), config.max_gradient)
+        self.optimiser.step()
+        with torch.no_grad():
+            ratio = log_ratio.exp()
+            # Schulman's low-variance estimate, http://joschu.net/blog/kl-approx.html
+            divergence = (ratio - 1.0 - log_ratio).mean()
+            clipped = ((ratio - 1.0).abs() > config.clip).float().mean()
+        return {
+            "losses/policy_loss": surrogate.item(),
+            "losses/value_loss": error.item(),
+            "losses/entropy": entropy.item(),
+            "losses/approx_kl": divergence.item(),
+            "losses/clipfrac": clipped.item(),
+        }

@@ -1,0 +1,76 @@
+"""A trained actor as a policy of a world: `policy(env) -> actions`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from seer_env.commands.output import CommandError
+from seer_env.env import SeerParallelEnv
+from seer_env.episode import Episode, Policy
+from seer_env.model import EventModel
+from seer_env.training.checkpoints import load_actor
+from seer_env.training.config import TrainConfig
+from seer_env.training.networks import Actor
+
+__all__ = ["ActorPolicy", "facing", "load_policy"]
+
+
+class ActorPolicy:
+    """Chooses the actions of all agents, of however many; a `seer_env.episode.Policy`.
+
+    Args:
+        actor: trained on a world with the same spaces.
+        sample: draw the actions, as in training, instead of taking the likeliest.
+        seed: of the draws.
+    """
+
+    def __init__(self, actor: Actor, sample: bool = False, seed: int = 0):
+        self._actor, self._sample = actor, sample
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, env: Episode) -> np.ndarray:
+        """Actions at the env's boundary, float32 `[M, A]`; those of agents not live mean nothing."""
+        info, mask = env.info_arrays, None
+        if info is not None and "action_mask" in (info.dtype.names or ()):
+            mask = torch.from_numpy(info["action_mask"] != 0)
+        with torch.no_grad():
+            policy = self._actor(torch.from_numpy(env.observations), mask)
+        actions = policy.sample(self._generator) if self._sample else policy.mode()
+        return actions.numpy()
+
+
+def facing(env: SeerParallelEnv, policy: Policy, opponent: Policy, side: int) -> Policy:
+    """`policy` plays one side of a world with two, `opponent` the other.
+
+    Raises:
+        CommandError: the world has no sides.
+    """
+    if not hasattr(env.model, "sides"):
+        raise CommandError(f"{env} has no sides, so there is no opponent")
+    mine = env.model.sides == side
+    return lambda env: np.where(mine[:, None], policy(env), opponent(env))
+
+
+def load_policy(folder: Path, config: TrainConfig, model: EventModel, sample: bool) -> ActorPolicy:
+    """The actor of a checkpoint for a world.
+
+    Args:
+        folder, config: the checkpoint and its settings.
+        model: the world to act in: that of training, perhaps with more agents.
+        sample: see `ActorPolicy`.
+
+    Raises:
+        CheckpointError: it is damaged, or the world has other spaces.
+    """
+    actor = Actor(
+        model.observation_size,
+        model.action_space,
+        config.hidden,
+        config.normalise_observations,
+        config.log_std,
+    )
+    load_actor(folder, actor)
+    return ActorPolicy(actor, sample, config.seed)

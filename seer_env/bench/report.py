@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 #: Columns where there is no terminal: rich would take 80, and cut figures.
-PIPE_WIDTH = 160
+PIPE_WIDTH = 400
 
 
 def progress_bar() -> Progress:

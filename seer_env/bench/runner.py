@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from seer_env.bench.cores import busy_core, worth_of_second_core
-from seer_env.bench.experiment import Claim, Experiment, Group
+from seer_env.bench.experiment import Claim, Contender, Experiment, Group
 from seer_env.bench.folder import Folder
 from seer_env.bench.report import print_table, progress_bar
 from seer_env.bench.results import SECOND_CORE, Measurement, Median, Results
 from seer_env.bench.surroundings import load, surroundings
-from seer_env.bench.timing import in_turn, machine
+from seer_env.bench.timing import in_turn, machine, median_interval
 from seer_env.commands.output import CommandError
 
 __all__ = ["run"]
@@ -119,33 +119,39 @@ def show(experiment: Experiment, groups: Sequence[Group], results: Results, clai
     """Print the table, what must be known to read it, and the claims."""
     facts = list(dict.fromkeys(name for group in groups for name in group.facts))
     lines = []
-    coverage = 0.0
     for group in groups:
+        worth = f"{results.median(group.name, SECOND_CORE, 'worth'):.2f}"
+        about = [group.name, *(str(group.facts.get(name, "")) for name in facts)]
         for contender in results.contenders(group.name):
-            derived = experiment.derived(results, group, contender)
-            cells = []
-            for quantity, form in experiment.columns.items():
-                values = results.values(group.name, contender, quantity)
-                if values:
-                    median = Median.of(values)
-                    coverage = median.coverage
-                    interval = f" [{median.low:{form}}, {median.high:{form}}]" if len(values) > 1 else ""
-                    cells.append(f"{median.value:{form}}{interval}")
-                else:
-                    cells.append(f"{derived[quantity]:{form}}" if quantity in derived else "")
-            worth = results.median(group.name, SECOND_CORE, "worth")
-            named = [str(group.facts.get(name, "")) for name in facts]
-            lines.append((group.name, *named, contender.name, str(contender.threads), *cells, f"{worth:.2f}"))
+            cells = quantity_cells(experiment, results, group, contender)
+            lines.append((*about, contender.name, str(contender.threads), *cells, worth))
+            about, worth = [""] * len(about), ""  # what a group's first line says holds for all
     head = ("group", *facts, "contender", "threads", *experiment.columns, "2nd core")
+    coverage = median_interval([0.0] * experiment.turns).coverage
     note = (
-        f"medians [interval that covers the median with {coverage:.0%}]; 2nd core: speed of two threads of "
-        f"plain arithmetic over one, 2.0 on free cores; {machine()}"
+        f"medians of {experiment.turns} [interval that covers the median with {coverage:.0%}]; 2nd core: "
+        f"speed of two threads of plain arithmetic over one, 2.0 on free cores; {machine()}"
     )
     print_table(experiment.name, head, lines, note)
     for sentence in experiment.notes(results):
         print(sentence)
     if claims:
         print_table("claims", ("claim", "measured", "limit", "holds"), [claim_cells(c) for c in claims])
+
+
+def quantity_cells(experiment: Experiment, results: Results, group: Group, contender: Contender) -> list[str]:
+    """Cells of the experiment's columns; the first, which matters most, with its interval."""
+    derived = experiment.derived(results, group, contender)
+    cells = []
+    for place, (quantity, form) in enumerate(experiment.columns.items()):
+        values = results.values(group.name, contender, quantity)
+        if values:
+            median = Median.of(values)
+            interval = f" [{median.low:{form}}, {median.high:{form}}]" if place == 0 < len(values) - 1 else ""
+            cells.append(f"{median.value:{form}}{interval}")
+        else:
+            cells.append(f"{derived[quantity]:{form}}" if quantity in derived else "")
+    return cells
 
 
 def claim_cells(claim: Claim) -> tuple[str, str, str, str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
@@ -45,14 +44,17 @@ class Group:
 
     Attributes:
         name: what the work is, in a few words; unique in its experiment.
-        make: builds the contenders, warmed up, when their time has come. What must be closed
-            afterwards is registered with the stack.
+        make: builds the contenders, warmed up, when their time has come: `make(stack)`, or with a
+            preparation `make(stack, found)`. What must be closed afterwards is registered with the stack.
         facts: what the work is, by columns of the table, such as `{"entities": 3600}`.
+        prepare: finds out what must be known before, such as a calibration. It is asked once: what it
+            found is kept with the results, so that all turns are the same work, and shown as facts.
     """
 
     name: str
-    make: Callable[[ExitStack], Mapping[Contender, Measure]]
+    make: Callable[..., Mapping[Contender, Measure]]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    prepare: Callable[[], Mapping[str, float]] | None = None
 
 
 class Claim(NamedTuple):

@@ -10,10 +10,12 @@ from typing import NamedTuple
 from seer_env.bench.experiment import Contender
 from seer_env.bench.timing import median_interval
 
-__all__ = ["SECOND_CORE", "Measurement", "Median", "Results"]
+__all__ = ["PREPARED", "SECOND_CORE", "Measurement", "Median", "Results"]
 
 #: Measured in every turn beside the contenders: what a second core is worth, quantity `worth`.
 SECOND_CORE = Contender("second core", 2)
+#: What a group's preparation has found, as if measured in the turn before the first.
+PREPARED, BEFORE = Contender("prepared", 0), -1
 
 
 class Measurement(NamedTuple):
@@ -62,12 +64,20 @@ class Results:
 
     def groups(self) -> list[str]:
         """Names of the groups measured so far, in order."""
-        return list(self._turns)
+        return [group for group, turns in self._turns.items() if turns]
+
+    def prepared(self, group: str) -> dict[str, float]:
+        """What the group's preparation found, by quantity; empty before it."""
+        return {
+            quantity: by_turn[BEFORE]
+            for (name, contender, quantity), by_turn in self._values.items()
+            if name == group and contender == PREPARED
+        }
 
     def contenders(self, group: str) -> list[Contender]:
         """Contenders of a group, in the order of the first turn."""
         keys = (contender for name, contender, _ in self._values if name == group)
-        return [contender for contender in dict.fromkeys(keys) if contender != SECOND_CORE]
+        return [contender for contender in dict.fromkeys(keys) if contender not in (SECOND_CORE, PREPARED)]
 
     def values(self, group: str, contender: Contender, quantity: str) -> list[float]:
         """Measured values by turn; empty where nothing was measured."""

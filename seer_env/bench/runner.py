@@ -13,7 +13,7 @@ from seer_env.bench.cores import busy_core, worth_of_second_core
 from seer_env.bench.experiment import Claim, Contender, Experiment, Group
 from seer_env.bench.folder import Folder
 from seer_env.bench.report import print_table, progress_bar
-from seer_env.bench.results import SECOND_CORE, Measurement, Median, Results
+from seer_env.bench.results import BEFORE, PREPARED, SECOND_CORE, Measurement, Median, Results
 from seer_env.bench.surroundings import load, surroundings
 from seer_env.bench.timing import in_turn, machine, median_interval
 from seer_env.commands.output import CommandError
@@ -81,8 +81,9 @@ def measure(group: Group, turns: int, folder: Folder, results: Results, done: Ca
     """Measure the missing turns of a group."""
     if results.turns(group.name) >= turns:
         return
+    found = () if group.prepare is None else (prepared(group, group.prepare, folder, results),)
     with ExitStack() as stack:
-        contenders = group.make(stack)
+        contenders = group.make(stack, *found)
         for turn in range(results.turns(group.name), turns):
             values = {**in_turn(contenders, turn), SECOND_CORE: {"worth": worth_of_second_core()}}
             measurements = [
@@ -95,6 +96,20 @@ def measure(group: Group, turns: int, folder: Folder, results: Results, done: Ca
             done()
 
 
+def prepared(
+    group: Group, prepare: Callable[[], Mapping[str, float]], folder: Folder, results: Results
+) -> Mapping[str, float]:
+    """What the group's preparation finds, or found in an earlier run."""
+    if not results.prepared(group.name):
+        found = [
+            Measurement(group.name, *PREPARED, BEFORE, quantity, float(value))
+            for quantity, value in prepare().items()
+        ]
+        folder.append(found)
+        results.add(found)
+    return results.prepared(group.name)
+
+
 #: Columns of `summary.csv`; derived quantities have no interval.
 SUMMARY = (
     "group", "facts", "contender", "threads", "quantity", "median", "low", "high", "coverage", "turns",
@@ -103,7 +118,9 @@ SUMMARY = (
 
 def summary(experiment: Experiment, groups: Sequence[Group], results: Results) -> list[Sequence[Any]]:
     """Rows of `summary.csv`."""
-    facts = {group.name: "; ".join(f"{k}={v}" for k, v in group.facts.items()) for group in groups}
+    facts = {
+        group.name: "; ".join(f"{k}={v}" for k, v in all_facts(group, results).items()) for group in groups
+    }
     rows: list[Sequence[Any]] = [
         (group, facts.get(group, ""), contender.name, contender.threads, quantity, *median)
         for group, contender, quantity, median in results.medians()
@@ -117,16 +134,17 @@ def summary(experiment: Experiment, groups: Sequence[Group], results: Results) -
 
 def show(experiment: Experiment, groups: Sequence[Group], results: Results, claims: Sequence[Claim]) -> None:
     """Print the table, what must be known to read it, and the claims."""
-    facts = list(dict.fromkeys(name for group in groups for name in group.facts))
+    facts = {group.name: all_facts(group, results) for group in groups}
+    names = list(dict.fromkeys(name for known in facts.values() for name in known))
     lines = []
     for group in groups:
         worth = f"{results.median(group.name, SECOND_CORE, 'worth'):.2f}"
-        about = [group.name, *(str(group.facts.get(name, "")) for name in facts)]
+        about = [group.name, *(facts[group.name].get(name, "") for name in names)]
         for contender in results.contenders(group.name):
             cells = quantity_cells(experiment, results, group, contender)
             lines.append((*about, contender.name, str(contender.threads), *cells, worth))
             about, worth = [""] * len(about), ""  # what a group's first line says holds for all
-    head = ("group", *facts, "contender", "threads", *experiment.columns, "2nd core")
+    head = ("group", *names, "contender", "threads", *experiment.columns, "2nd core")
     coverage = median_interval([0.0] * experiment.turns).coverage
     note = (
         f"medians of {experiment.turns} [interval that covers the median with {coverage:.0%}]; 2nd core: "
@@ -152,6 +170,12 @@ def quantity_cells(experiment: Experiment, results: Results, group: Group, conte
         else:
             cells.append(f"{derived[quantity]:{form}}" if quantity in derived else "")
     return cells
+
+
+def all_facts(group: Group, results: Results) -> dict[str, str]:
+    """What is known of a group's work: its facts, and what its preparation found."""
+    found = {k: f"{v:.0f}" if v.is_integer() else f"{v:.3g}" for k, v in results.prepared(group.name).items()}
+    return {**{name: str(value) for name, value in group.facts.items()}, **found}
 
 
 def claim_cells(claim: Claim) -> tuple[str, str, str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from made_up import prepared
 
 from seer_env.bench.experiment import Claim, Contender
 from seer_env.bench.results import Measurement, Median, Results
@@ -48,6 +49,13 @@ def test_five_values_cover_the_median_with_fifteen_sixteenths():
 def test_turns_are_counted_by_group():
     assert results(a=[1.0, 2.0], b=[1.0, 2.0]).turns("g") == 2
     assert results(a=[1.0]).turns("another") == 0
+
+
+def test_what_was_prepared_is_no_turn_and_no_contender():
+    found = Results(prepared("g", complexity=40.0))
+    assert found.prepared("g") == {"complexity": 40.0}
+    assert (found.turns("g"), found.groups(), found.contenders("g")) == (0, [], [])
+    assert found.prepared("another") == {}
 
 
 def test_digests_of_a_turn_must_agree():

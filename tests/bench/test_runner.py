@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -125,6 +126,47 @@ def test_a_damaged_record_is_told(counting, tmp_path):
     (tmp_path / "c" / "experiment.json").write_text("{")
     with pytest.raises(CommandError, match=r"damaged.*--restart"):
         counting(repeats=1, output=tmp_path / "c").main()
+
+
+@pytest.fixture
+def preparing(counting):
+    """Counting, of which each group finds out first how often anything was prepared."""
+
+    class Preparing(counting):
+        asked, given = 0, []
+
+        def groups(self):
+            return [replace(group, prepare=self.prepare_, make=self.make_given) for group in super().groups()]
+
+        def prepare_(self):
+            type(self).asked += 1
+            return {"asked": self.asked, "half": 0.5}
+
+        def make_given(self, stack, found):
+            self.given.append(found)
+            return self.make(stack)
+
+    return Preparing
+
+
+def test_a_preparation_is_asked_once_per_group_and_given_to_the_contenders(preparing, tmp_path):
+    preparing(repeats=2, output=tmp_path / "c").main()
+    assert preparing.given == [{"asked": 1.0, "half": 0.5}, {"asked": 2.0, "half": 0.5}]
+
+
+def test_an_interrupted_run_goes_on_with_what_was_prepared(preparing, tmp_path, monkeypatch):
+    monkeypatch.setattr(preparing, "interrupt_at", 0)
+    with pytest.raises(KeyboardInterrupt):
+        preparing(repeats=2, output=tmp_path / "c").main()
+    monkeypatch.setattr(preparing, "interrupt_at", None)
+    preparing(repeats=2, output=tmp_path / "c").main()
+    assert [found["asked"] for found in preparing.given] == [1.0, 1.0, 2.0]
+
+
+def test_what_was_prepared_is_shown_as_facts(preparing, tmp_path, capsys):
+    preparing(repeats=1, output=tmp_path / "c").main()
+    assert {"group", "size", "asked", "half"} <= set(capsys.readouterr().out.split())
+    assert rows(tmp_path / "c", "summary.csv")[0]["facts"] == "size=3; asked=1; half=0.5"
 
 
 def test_disagreement_is_reported_and_fails(counting, tmp_path, monkeypatch, capsys):

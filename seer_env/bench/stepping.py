@@ -1,0 +1,121 @@
+"""The same steps of the same world under several schedulers: what most experiments contend in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seer_env.bench.experiment import Contender
+from seer_env.bench.players import ENDLESS
+from seer_env.machine import effective_cpus
+from seer_env.registration import make
+
+__all__ = ["STPA", "Stepping", "World", "contest", "stpa"]
+
+#: Name of the contender that chooses scheduler and threads on reset.
+STPA = "seer, STPA"
+#: A measurement has no more steps than this.
+MOST_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class World:
+    """What is stepped.
+
+    Attributes:
+        name: of a registered world.
+        policy: one of its baselines, or `random`; it chooses all actions.
+        arguments: the world's own, `n_agents` among them.
+    """
+
+    name: str
+    policy: str
+    arguments: Mapping[str, Any]
+
+    def but(self, **arguments: Any) -> World:
+        """The same with other arguments."""
+        return replace(self, arguments={**self.arguments, **arguments})
+
+
+def stpa() -> Contender:
+    """The contender that chooses its threads; it may take as many as there are cores."""
+    return Contender(STPA, effective_cpus())
+
+
+def contest(
+    world: World, contenders: Iterable[Contender], seed: int, seconds: float, stack: ExitStack
+) -> dict[Contender, Stepping]:
+    """Contenders on a world, warmed up by one step or two; all are to take the same number of steps.
+
+    Args:
+        seed: of the episode that all of them play.
+        seconds: of steps that a measurement of the first contender takes, about; one step at least.
+        stack: closes them.
+    """
+    made = {}
+    for contender in contenders:
+        name, threads = ("auto", "auto") if contender.name == STPA else contender
+        made[contender] = Stepping(world, name, threads, seed)
+        stack.callback(made[contender].close)
+    first, *others = made.values()
+    ms = first()["ms/step"]
+    warmups = 1 if ms > 1e3 * seconds else 2  # the first step has costs of its own, small beside a long one
+    if warmups == 2:
+        ms = first()["ms/step"]
+    for stepping in others:
+        for _ in range(warmups):
+            stepping()
+    for stepping in made.values():
+        stepping.steps = min(MOST_STEPS, max(1, round(1e3 * seconds / ms)))
+    return made
+
+
+class Stepping:
+    """A world under a scheduler, from its reset on; calling it runs the next steps.
+
+    Actions are chosen before each step, from the state that is the same for all, and are not part of a
+    step's time.
+    """
+
+    def __init__(self, world: World, scheduler: str, threads: int | str, seed: int):
+        arguments: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "max_cycles": ENDLESS}
+        self.env: Any = make(world.name, **arguments, **world.arguments)
+        self._policy = self.env.policies[world.policy]
+        self.env.reset_arrays(seed)
+        self.steps = 1
+
+    def step(self) -> tuple[float, float]:
+        """One step; seconds that it took, and seconds that the policy took before."""
+        before = time.perf_counter()
+        actions = self._policy(self.env)
+        start = time.perf_counter()
+        self.env.step_arrays(actions)
+        return time.perf_counter() - start, start - before
+
+    def __call__(self) -> dict[str, float]:
+        """Run `steps` steps: their latency, rates, threads in use, and a digest of where they end."""
+        stepping = choosing = 0.0
+        events = 0
+        for _ in range(self.steps):
+            took, chose = self.step()
+            stepping, choosing = stepping + took, choosing + chose
+            events += self.env.last_step_stats.events
+        return {
+            "ms/step": 1e3 * stepping / self.steps,
+            "steps/s": self.steps / stepping,
+            "end-to-end steps/s": self.steps / (stepping + choosing),
+            "k events/s": 1e-3 * events / stepping,
+            "threads used": self.env.threads,
+            "digest": self.digest(),
+        }
+
+    def digest(self) -> int:
+        """48 bits of the env's digest: a whole number that a float holds exactly."""
+        return int(self.env.digest()[:12], 16)
+
+    def close(self) -> None:
+        """Release the env."""
+        self.env.close()

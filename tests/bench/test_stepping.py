@@ -1,0 +1,83 @@
+"""Contenders take the same steps of the same world."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from seer_env.bench.experiment import Contender
+from seer_env.bench.stepping import STPA, Stepping, World, contest, stpa
+from seer_env.errors import SeerError
+from seer_env.registration import make
+
+PCS = World("pcs_v0", "guard", {"n_agents": 16})
+EVERYBODY = [
+    Contender("serial"),
+    *(Contender(name, 2) for name in ("seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim")),
+    stpa(),
+]
+
+
+@pytest.mark.parametrize("world", [PCS, World("aircraft_v0", "random", {"n_agents": 20})])
+def test_all_contenders_end_a_measurement_in_the_same_state(world):
+    with ExitStack() as stack:
+        made = contest(world, EVERYBODY, 3, 0.002, stack)
+        assert list(made) == EVERYBODY
+        assert len({stepping.steps for stepping in made.values()}) == 1
+        for _ in range(2):
+            assert len({stepping()["digest"] for stepping in made.values()}) == 1
+
+
+def test_the_digest_is_that_of_an_env_in_which_the_policy_acts():
+    env = make("pcs_v0", n_agents=16, scheduler="serial", threads=1)
+    env.reset_arrays(3)
+    for _ in range(5):
+        env.step_arrays(env.policies["guard"](env))
+    stepping = Stepping(PCS, "seer", 2, 3)
+    stepping.steps = 5
+    assert stepping()["digest"] == int(env.digest()[:12], 16)
+
+
+def test_rates_agree_with_the_latency():
+    stepping = Stepping(PCS, "serial", 1, 0)
+    stepping.steps = 3
+    measured = stepping()
+    assert measured["steps/s"] * measured["ms/step"] == pytest.approx(1000.0)
+    assert measured["end-to-end steps/s"] < measured["steps/s"]
+
+
+def test_events_are_those_of_the_steps_measured():
+    stepping = Stepping(PCS, "serial", 1, 0)
+    measured = stepping()
+    events = 1e3 * measured["k events/s"] * 1e-3 * measured["ms/step"]
+    assert events == pytest.approx(stepping.env.last_step_stats.events)
+
+
+def test_threads_used_are_the_env_s():
+    with ExitStack() as stack:
+        (auto,) = contest(PCS, [Contender(STPA)], 0, 1e-6, stack).values()
+        assert auto()["threads used"] == auto.env.threads == 1  # 16 cells are not worth sharing
+
+
+def test_long_steps_are_measured_one_at_a_time_and_short_ones_fill_the_time():
+    steps = []
+    for seconds in (1e-6, 0.05):
+        with ExitStack() as stack:
+            (only,) = contest(PCS, [Contender("serial")], 0, seconds, stack).values()
+            steps.append(only.steps)
+    assert steps[0] == 1
+    assert steps[1] > 10
+
+
+def test_envs_are_closed_with_the_stack():
+    with ExitStack() as stack:
+        (only,) = contest(PCS, [Contender("serial")], 0, 1e-6, stack).values()
+    with pytest.raises(SeerError, match="closed"):
+        only.env.step_arrays(np.zeros((16, 3)))
+
+
+def test_other_arguments_leave_the_rest():
+    world = World("pcs_v0", "guard", {"n_agents": 16, "complexity": 1}).but(complexity=5)
+    assert world == World("pcs_v0", "guard", {"n_agents": 16, "complexity": 5})

@@ -33,7 +33,7 @@ class Clock:
         return self._law(work)
 
 
-@pytest.mark.parametrize(("wanted", "work"), [(10.0, 980), (1.0, 80), (800.0, 79980)])
+@pytest.mark.parametrize(("wanted", "work"), [(50.0, 4980), (1.0, 80), (800.0, 79980)])
 def test_a_linear_law_is_met_with_three_measurements(wanted, work):
     clock = Clock(lambda work: 0.2 + 0.01 * work)
     found = calibrate(clock, wanted)

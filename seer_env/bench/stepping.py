@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from seer_env.bench.experiment import Contender
 from seer_env.bench.players import ENDLESS
 from seer_env.machine import effective_cpus
@@ -96,19 +98,29 @@ class Stepping:
         return time.perf_counter() - start, start - before
 
     def __call__(self) -> dict[str, float]:
-        """Run `steps` steps: their latency, rates, threads in use, and a digest of where they end."""
-        stepping = choosing = 0.0
-        events = 0
+        """Run `steps` steps: their latency, rates, threads in use, and a digest of where they end.
+
+        Of the workers: percent of the windows' wall time in which the busiest and the idlest executed
+        actions and events, and the variance of these percentages over the workers.
+        """
+        stepping = choosing = window = 0.0
+        events, executing = 0, np.zeros(self.env.threads)
         for _ in range(self.steps):
             took, chose = self.step()
+            stats = self.env.last_step_stats
             stepping, choosing = stepping + took, choosing + chose
-            events += self.env.last_step_stats.events
+            events, window = events + stats.events, window + stats.window_s
+            executing[: len(stats.workers)] += [worker.busy_s - worker.outputs_s for worker in stats.workers]
+        shares = 100.0 * executing / window
         return {
             "ms/step": 1e3 * stepping / self.steps,
             "steps/s": self.steps / stepping,
             "end-to-end steps/s": self.steps / (stepping + choosing),
             "k events/s": 1e-3 * events / stepping,
             "threads used": self.env.threads,
+            "busiest %": shares.max(),
+            "idlest %": shares.min(),
+            "variance": shares.var(),
             "digest": self.digest(),
         }
 

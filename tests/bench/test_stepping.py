@@ -11,6 +11,7 @@ from seer_env.bench.experiment import Contender
 from seer_env.bench.stepping import STPA, Stepping, World, contest, stpa
 from seer_env.errors import SeerError
 from seer_env.registration import make
+from seer_env.runtime.stats import StepStats, WorkerStats
 
 PCS = World("pcs_v0", "guard", {"n_agents": 16})
 EVERYBODY = [
@@ -53,6 +54,34 @@ def test_events_are_those_of_the_steps_measured():
     measured = stepping()
     events = 1e3 * measured["k events/s"] * 1e-3 * measured["ms/step"]
     assert events == pytest.approx(stepping.env.last_step_stats.events)
+
+
+def worker(busy_s: float, outputs_s: float = 0.0) -> WorkerStats:
+    return WorkerStats(busy_s=busy_s, outputs_s=outputs_s)
+
+
+def test_workers_execute_for_shares_of_the_windows():
+    class Env:
+        threads = 2
+        steps = iter(
+            [
+                StepStats(events=5, window_s=0.1, workers=(worker(0.09), worker(0.07, 0.02))),
+                StepStats(events=5, window_s=0.3, workers=(worker(0.17), worker(0.12, 0.01))),
+            ]
+        )
+
+        def step_arrays(self, actions):
+            self.last_step_stats = next(self.steps)
+
+        def digest(self):
+            return "0" * 32
+
+    stepping = Stepping.__new__(Stepping)
+    stepping.env, stepping._policy, stepping.steps = Env(), lambda env: None, 2
+    measured = stepping()
+    # 0.26 and 0.16 of 0.4 s
+    assert (measured["busiest %"], measured["idlest %"]) == (pytest.approx(65.0), pytest.approx(40.0))
+    assert measured["variance"] == pytest.approx(12.5**2)
 
 
 def test_threads_used_are_the_env_s():

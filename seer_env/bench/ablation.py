@@ -23,7 +23,7 @@ POLICIES = {"aircraft_v0": "goal", "pcs_v0": "guard"}
 
 
 @dataclass
-class Ablation(Experiment):
+class AblationExperiment(Experiment):
     """Time of a step of Aircraft and PCS as shipped: ross-t, seer with a thread per core, seer with STPA."""
 
     name: ClassVar[str] = "ablation"

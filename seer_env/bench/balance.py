@@ -30,7 +30,7 @@ AT_LEAST = 9.0
 
 
 @dataclass
-class Balance(Experiment):
+class BalanceExperiment(Experiment):
     """CPU time of each worker under a PCS hot spot, and its variance over the workers."""
 
     name: ClassVar[str] = "balance"

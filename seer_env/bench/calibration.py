@@ -23,16 +23,16 @@ __all__ = ["NOTE", "Calibration", "calibrate", "calibrated_group", "phold_event_
 
 #: What a reader of calibrated experiments must know.
 NOTE = (
-    "Event time: wall time per event of serial's windows, all kinds of event together, set by the world's "
-    "complexity; 'error %' is how far the calibration missed the wanted time."
+    "Event time: processor time of serial's windows per event, all kinds of event together, set by the "
+    "world's complexity; 'error %' is how far the calibration missed the wanted time."
 )
 
 #: A second measurement that is far enough from work 1 for a slope.
 PROBE = 1000
 #: Relative error that ends the search, and measurements at fitted values that it may take.
 CLOSE, FITS = 0.05, 3
-#: Seconds of steps that a measurement takes at least, unless its first step alone takes longer.
-SECONDS = 0.15
+#: Steps and seconds that a measurement takes at least, unless a step takes longer than `LONG` seconds.
+FEWEST, SECONDS, LONG = 3, 0.15, 0.5
 
 
 class Calibration(NamedTuple):
@@ -103,7 +103,7 @@ def calibrated_group(
         complexity = int(found["complexity"])
         return contest(world.but(complexity=complexity), contenders, seed, seconds, stack)
 
-    return Group(name, make, {**facts, "wanted us": f"{us:g}"}, partial(_prepare, world, us, seed))
+    return Group(name, make, facts, partial(_prepare, world, us, seed))
 
 
 def _prepare(world: World, us: float, seed: int) -> Mapping[str, float]:
@@ -112,7 +112,7 @@ def _prepare(world: World, us: float, seed: int) -> Mapping[str, float]:
 
 
 def world_event_us(world: World, seed: int) -> float:
-    """Microseconds per event of a world under `serial`: the window's wall time by its events."""
+    """Microseconds per event of a world under `serial`: processor time of its windows by their events."""
     stepping = Stepping(world, "serial", 1, seed)
     try:
         return _event_us(stepping.step, lambda: stepping.env.last_step_stats)
@@ -133,12 +133,18 @@ def phold_event_us(work: int, seed: int = 0, **arguments: Any) -> float:
 
 
 def _event_us(step: Callable[[], object], stats: Callable[[], Any]) -> float:
-    """Median over steps; the first, which may compile, counts only if it is long."""
+    """Median over steps; the first, which may compile, counts only if it is long.
+
+    `serial` runs in the calling thread, whose processor time a busy machine does not lengthen.
+    """
     times: list[float] = []
-    start = time.perf_counter()
-    while len(times) < 3 or time.perf_counter() - start < SECONDS:
+    begun = time.thread_time()
+    while len(times) < FEWEST or time.thread_time() - begun < SECONDS:
+        start = time.thread_time()
         step()
-        times.append(1e6 * stats().window_s / max(stats().events, 1))
-        if time.perf_counter() - start > 10 * SECONDS:
+        step_s, found = time.thread_time() - start, stats()
+        window_share = found.window_s / (found.window_s + found.outputs_s)
+        times.append(1e6 * step_s * window_share / max(found.events, 1))
+        if step_s > LONG:
             break
     return float(np.median(times[1:] or times))

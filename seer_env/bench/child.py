@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -47,7 +48,7 @@ class Child:
         theirs.close()
         names = self._receive()
         self.contenders: dict[Contender, Measure] = {
-            Contender(*name): lambda name=name: self._ask(name) for name in names
+            Contender(*name): partial(self._ask, name) for name in names
         }
 
     def _ask(self, name: tuple[str, int]) -> Mapping[str, float]:

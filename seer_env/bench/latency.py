@@ -30,7 +30,7 @@ FIXED = {"aircraft": 400, "pcs": 400}
 
 
 @dataclass
-class Latency(Experiment):
+class LatencyExperiment(Experiment):
     """Time of a step over the number of entities; speed-up by a second thread over the time of an event."""
 
     name: ClassVar[str] = "latency"

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
+import importlib
+import re
+import resource
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from seer_env.bench.child import Child
 from seer_env.bench.experiment import Contender, Experiment, Group, Measure
 from seer_env.bench.options import check_positive, check_threads
-from seer_env.bench.stepping import STPA, World, stpa
-from seer_env.commands.output import CommandError
+from seer_env.bench.stepping import STPA, Stepping, World, stpa
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from seer_env.bench.results import Results
 
-#: A process that imports what the others import, and makes no env.
+#: A process that imports what an env imports, and makes none.
 IMPORTS = Contender("imports only")
 SHARING = ("seer", "ross-t", "nbse", "root-sim")
 POLICIES = {"aircraft_v0": "goal", "pcs_v0": "guard"}
 
 
 @dataclass
-class Memory(Experiment):
+class MemoryExperiment(Experiment):
     """Peak resident memory of a process that makes an env, resets it and takes some steps."""
 
     name: ClassVar[str] = "memory"
@@ -73,7 +75,7 @@ class Memory(Experiment):
     def notes(self, results: Results) -> Sequence[str]:
         return (
             f"'{IMPORTS}' is Python with numpy, numba and seer_env. The others also load compiled code, and "
-            "hold the checkpoint that makes steps atomic.",
+            "hold the checkpoint that makes steps atomic. Nothing is compiled while measured.",
         )
 
     def draw(self, results: Results, figure: Figure) -> None:
@@ -86,25 +88,48 @@ class Memory(Experiment):
             axes.set(ylabel="peak memory above imports, MiB", title=group)
 
 
-def in_a_process(world: World, contender: Contender, seed: int, steps: int) -> dict[str, float]:
+def in_a_process(world: World, contender: Contender, seed: int, steps: int) -> Mapping[str, float]:
     """Peak resident memory of a process that steps the world, and the digest at the end.
 
     Raises:
-        CommandError: the process failed; with the last line that it wrote.
+        RuntimeError: the process failed; its own error is on stderr.
     """
+    child = Child(working, (world, contender, seed, steps))
+    try:
+        return child.contenders[contender]()
+    finally:
+        child.close()
+
+
+def working(world: World, contender: Contender, seed: int, steps: int) -> dict[Contender, Measure]:
+    """What the process does once when it is asked."""
+    return {contender: partial(work, world, contender, seed, steps)}
+
+
+def work(world: World, contender: Contender, seed: int, steps: int) -> dict[str, float]:
+    """Step a world, or only import what an env imports; the peak, and the digest of what was stepped."""
+    if contender == IMPORTS:
+        importlib.import_module("seer_env.runtime.schedulers.compiled")
+        return {"peak MiB": peak_mib()}
     name, threads = ("auto", "auto") if contender.name == STPA else contender
-    work = {
-        "world": None if contender == IMPORTS else world.name,
-        "policy": world.policy,
-        "arguments": dict(world.arguments),
-        "scheduler": name,
-        "threads": threads,
-        "seed": seed,
-        "steps": steps,
-    }
-    command = [sys.executable, "-m", "seer_env.bench.memory_process", json.dumps(work)]
-    process = subprocess.run(command, capture_output=True, text=True)
-    if process.returncode:
-        last = (process.stderr.strip().splitlines() or ["no message"])[-1]
-        raise CommandError(f"memory: {contender} on {world.name} ended with {process.returncode}: {last}")
-    return json.loads(process.stdout)
+    stepping = Stepping(world, name, threads, seed)
+    for _ in range(steps):
+        stepping.step()
+    peak = peak_mib()  # before the digest, which takes a copy
+    digest = stepping.digest()
+    stepping.close()
+    return {"peak MiB": peak, "digest": digest}
+
+
+def peak_mib() -> float:
+    """Peak resident memory of this process, MiB.
+
+    Linux's `ru_maxrss` begins with the peak of the process that started this one, so there it is
+    `VmHWM` of /proc, which begins anew.
+    """
+    status = Path("/proc/self/status")
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.MULTILINE) if status.exists() else None
+    if found:
+        return int(found[1]) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)

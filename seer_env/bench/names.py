@@ -22,8 +22,12 @@ EXPERIMENTS = {
     "worlds": Place("worlds", "WorldsExperiment", "every world at its sizes beside a heap; MAgent2; copies"),
     "breakdown": Place("breakdown", "BreakdownExperiment", "where the time of a step with a policy goes"),
     "motivation": Place("motivation", "MotivationExperiment", "battle beside MAgent2, end to end"),
-    "throughput": Place("throughput", "ThroughputExperiment", "Aircraft over event time: ross-t, seer, seer with STPA"),
-    "latency": Place("latency", "LatencyExperiment", "a step's time over entities; two threads over event time"),
+    "throughput": Place(
+        "throughput", "ThroughputExperiment", "Aircraft over event time: ross-t, seer, seer with STPA"
+    ),
+    "latency": Place(
+        "latency", "LatencyExperiment", "a step's time over entities; two threads over event time"
+    ),
     "pcs": Place("pcs", "PcsExperiment", "PCS with a hot spot and without, all systems"),
     "balance": Place("balance", "BalanceExperiment", "how evenly a hot spot's work falls on the workers"),
     "ablation": Place("ablation", "AblationExperiment", "ross-t, seer with fixed threads, seer with STPA"),

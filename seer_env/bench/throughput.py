@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Throughput(Experiment):
+class ThroughputExperiment(Experiment):
     """Steps and events per second of non-communicating Aircraft, over the time that an event takes."""
 
     name: ClassVar[str] = "throughput"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from made_up import made_up, verdicts
 
-from seer_env.bench.balance import Balance
+from seer_env.bench.balance import BalanceExperiment
 from seer_env.bench.experiment import Contender
 
 
@@ -14,18 +14,18 @@ def variances(**values: float):
 
 
 def test_the_claim_is_a_ninth_of_ross_t_s_variance():
-    claims = Balance().claims(variances(ross_t=23.79, seer=2.59))
+    claims = BalanceExperiment().claims(variances(ross_t=23.79, seer=2.59))
     assert verdicts(claims) == [(9.185, True)]
-    assert verdicts(Balance().claims(variances(ross_t=20.0, seer=4.0))) == [(5.0, False)]
+    assert verdicts(BalanceExperiment().claims(variances(ross_t=20.0, seer=4.0))) == [(5.0, False)]
 
 
 def test_every_system_s_variance_is_beside_ross_t_s():
-    experiment = Balance()
+    experiment = BalanceExperiment()
     (group,) = experiment.groups()
     found = experiment.derived(variances(ross_t=20.0, nbse=4.0), group, Contender("nbse", 2))
     assert found == {"ross-t / it": 5.0}
 
 
 def test_a_small_one_runs_to_its_end(tmp_path):
-    small = Balance(cells=16, event_us=2.0, seconds=0.002, repeats=1, output=tmp_path / "b")
+    small = BalanceExperiment(cells=16, event_us=2.0, seconds=0.002, repeats=1, output=tmp_path / "b")
     assert small.main() == 0

@@ -79,7 +79,7 @@ def test_a_calibrated_group_is_the_world_with_the_work_found(monkeypatch):
     )
     contenders = [Contender("serial"), Contender("seer", 2)]
     group = calibrated_group("g", FEW, contenders, 2.0, 0, 1e-6, {"cells": 16})
-    assert group.facts == {"cells": 16, "wanted us": "2"}
+    assert group.facts == {"cells": 16}
     found = group.prepare()
     assert found == {"complexity": 200, "us/event": 2.0, "error %": 0.0}
     with ExitStack() as stack:

@@ -18,7 +18,9 @@ def test_three_steps_by_hand():
     following = column(4.0, 2.0, 16.0)
     # surprises: 1 + 2 - 8 = -5, 2 + 1 - 4 = -1, 4 + 8 - 2 = 10
     # from the end: 10, -1 + 10/4 = 1.5, -5 + 1.5/4 = -4.625
-    found = advantages(rewards, values, following, column(False, False, False), column(True, True, True), **HALF)
+    found = advantages(
+        rewards, values, following, column(False, False, False), column(True, True, True), **HALF
+    )
     assert found.squeeze().tolist() == [-4.625, 1.5, 10.0]
 
 

@@ -100,6 +100,17 @@ class ActionReader:
         uniform = rng.uniform(np.where(closed, low, 0.0), np.where(closed, high, 1.0))
         return np.where(closed, uniform, np.clip(rng.standard_normal(shape), low, high))
 
+    def sample_legal(self, rng: np.random.Generator, info: np.ndarray | None) -> np.ndarray:
+        """Random actions, float64 `[M, A]`, of those that the infos' masks allow where there are any.
+
+        Args:
+            rng: draws them.
+            info: the infos of the boundary, structured `[M]` or, for copies, `[B, M]`; or None.
+        """
+        if info is None or "action_mask" not in (info.dtype.names or ()):
+            return self.sample(rng)
+        return self.sample_masked(rng, info["action_mask"].reshape(self._agents, -1))
+
     def sample_masked(self, rng: np.random.Generator, masks: np.ndarray) -> np.ndarray:
         """Random actions of a `Discrete` space, uniform over those that `masks` allow, float64 `[M, 1]`.
 

@@ -19,7 +19,8 @@ from seer_env.errors import ModelError, SeerError
 from seer_env.model import EventModel
 from seer_env.runtime.engine import Outputs
 from seer_env.runtime.schedulers.copies import make_copies_engine, row_of
-from seer_env.threads import choose
+from seer_env.stpa.tuner import StpaReport, engine_workers, make_tuner, report_of, scheduler_in_force
+from seer_env.threads import resolve
 
 __all__ = ["Copies"]
 
@@ -35,8 +36,8 @@ class Copies:
     Args:
         model: the world.
         copies: `B`, from 1 up.
-        scheduler, threads, max_cycles, strict_actions, event_capacity: as `SeerParallelEnv`'s; cycles
-            and events are counted per copy.
+        scheduler, threads, max_cycles, strict_actions, event_capacity, preflight_ms: as
+            `SeerParallelEnv`'s; cycles and events are counted per copy.
 
     Raises:
         ModelError: the model's declaration cannot work, or it has no agent.
@@ -53,6 +54,7 @@ class Copies:
         max_cycles: int | None = None,
         strict_actions: bool = False,
         event_capacity: int | None = None,
+        preflight_ms: float = 200.0,
     ):
         model.validate()
         if model.n_agents < 1:
@@ -60,8 +62,12 @@ class Copies:
         self.model = model
         self._copies = whole("copies", copies, error=ValueError)
         self.max_cycles = max_cycles
-        self._scheduler, count = choose(model, scheduler, threads, self._copies)
-        self._engine = make_copies_engine(model, self._copies, self._scheduler, count, event_capacity)
+        self._workers = resolve(scheduler, threads)
+        self._tuner = make_tuner(model, self._workers, preflight_ms, self._copies)
+        workers = engine_workers(model, self._workers, self._tuner, self._copies)
+        self._engine = make_copies_engine(model, self._copies, *workers, event_capacity)
+        if self._tuner is not None:
+            self._tuner.attach(self._engine)  # type: ignore[arg-type]  # a compiled one
         self._reader = ActionReader(model, strict_actions, self._copies)
         self._generators: list[np.random.Generator | None] = [None] * self._copies
         self._started = np.zeros(self._copies, bool)
@@ -133,6 +139,8 @@ class Copies:
         block = self._read(actions)
         before = self._live
         self._actions_s = perf_counter() - start
+        if self._tuner is not None:
+            self._tuner.before_step()
         self._change(lambda: self._engine.step(block, before), lambda: self._retire(before))
         shown, still = self._engine.outputs[:3], ~np.logical_or.reduce(before, axis=1)
         if still.any():  # the engine goes on showing their last boundaries, a step shows zeros
@@ -223,13 +231,19 @@ class Copies:
 
     @property
     def scheduler(self) -> str:
-        """The scheduler in use: `serial`, `seer` or `python`."""
-        return self._scheduler
+        """The scheduler in force: `serial`, `seer` or `python`."""
+        return scheduler_in_force(self._workers, self._engine)
 
     @property
     def threads(self) -> int:
-        """The number of threads in use."""
+        """The number of threads in force. Where it is chosen, it may change between steps."""
         return self._engine.threads
+
+    @property
+    def stpa_report(self) -> StpaReport:
+        """What was chosen, from which candidates, and why: a table in a terminal and in Jupyter."""
+        self._require_open()
+        return report_of(self.model, self._workers, self._engine, self._tuner)
 
     @property
     def last_step_stats(self) -> EnvStepStats:
@@ -254,7 +268,10 @@ class Copies:
             self._place(list(drawn), True, True, generators)
 
         self._change(lambda: self._engine.reset(drawn), follow)
-        return self._engine.outputs
+        outputs = self._engine.outputs
+        if self._tuner is not None:
+            self._tuner.after_reset(self._reader, self._live, outputs.info)
+        return outputs
 
     def _place(
         self,

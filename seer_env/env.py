@@ -33,8 +33,9 @@ class SeerParallelEnv(Episode, ParallelEnv):
         model: the world.
         scheduler: `"auto"`, `"serial"`, `"seer"`, `"python"`, or a system to compare with
             (`runtime.engine.SCHEDULERS`); outputs do not depend on it.
-        threads: `"auto"` or a number, 1 for `serial` and `python`; see `seer_env.threads` for the rule
-            of `"auto"`.
+        threads: a number, 1 for `serial` and `python`; or `"auto"`: chosen on the first reset, on what
+            rehearsed steps take, refined on first steps, and chosen again where steps change. See
+            `stpa_report`.
         max_cycles: steps after which the live agents are truncated, or None.
         render_mode: `"rgb_array"`, `"human"`, or None.
         strict_actions: refuse a continuous action outside its box instead of clipping it.
@@ -43,6 +44,8 @@ class SeerParallelEnv(Episode, ParallelEnv):
         event_capacity: most events that one step may emit, a guard against emission without end.
         global_state: what `state()` gives a centralised critic: `"pooled"` (mean, smallest, largest of the
             observations: its size does not grow with the agents) or `"full"` (all observations).
+        preflight_ms: wall milliseconds that choosing threads may take on the first reset; two steps, where
+            one step is longer. 0 leaves it to the first steps.
 
     Raises:
         ModelError: the model's declaration cannot work, or it has no agent.
@@ -73,12 +76,15 @@ class SeerParallelEnv(Episode, ParallelEnv):
         check: bool = False,
         event_capacity: int | None = None,
         global_state: str = "pooled",
+        preflight_ms: float = 200.0,
     ):
         if global_state not in list(GLOBAL_STATES):
             raise ValueError(f"global_state must be one of {list(GLOBAL_STATES)}, got {global_state!r}")
         self.metadata = self._metadata(model)  # type: ignore[misc]  # name and modes are the model's
         self.render_mode = self._checked_render_mode(model, render_mode)
-        super().__init__(model, scheduler, threads, max_cycles, strict_actions, check, event_capacity)
+        super().__init__(
+            model, scheduler, threads, max_cycles, strict_actions, check, event_capacity, preflight_ms
+        )
         self._observation_space = space_like(model.observation_space)
         self._action_spaces: dict[str, spaces.Space] = {}
         self._global_state = GLOBAL_STATES[global_state](model.observation_space, model.n_agents)

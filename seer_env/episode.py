@@ -22,7 +22,8 @@ from seer_env.model import EventModel
 from seer_env.roster import Roster
 from seer_env.runtime.engine import Engine, Outputs, make_engine
 from seer_env.runtime.stats import StepStats
-from seer_env.threads import choose
+from seer_env.stpa.tuner import StpaReport, engine_workers, make_tuner, report_of, scheduler_in_force
+from seer_env.threads import resolve
 
 __all__ = ["EnvStepStats", "Episode", "Policy", "StepArrays"]
 
@@ -90,6 +91,7 @@ class Episode:
         strict_actions: bool,
         check: bool,
         event_capacity: int | None,
+        preflight_ms: float,
     ):
         model.validate()
         if model.n_agents < 1:
@@ -97,7 +99,8 @@ class Episode:
         self.model = model
         self.max_cycles = max_cycles
         self._check_steps, self._event_capacity = bool(check), event_capacity
-        self._scheduler, self._threads = choose(model, scheduler, threads)
+        self._workers = resolve(scheduler, threads)
+        self._tuner = make_tuner(model, self._workers, preflight_ms, check=self._check_steps)
         self.possible_agents = list(model.agent_names)
         self.agents = []
         self._roster = Roster(self.possible_agents, np.zeros(model.n_agents, bool))
@@ -111,7 +114,10 @@ class Episode:
 
     def _open(self) -> None:
         """Make what a copy neither shares nor carries."""
-        self._engine: Engine = make_engine(self.model, self._scheduler, self._threads, self._event_capacity)
+        workers = engine_workers(self.model, self._workers, self._tuner)
+        self._engine: Engine = make_engine(self.model, *workers, self._event_capacity)
+        if self._tuner is not None:
+            self._tuner.attach(self._engine)  # type: ignore[arg-type]  # a compiled one
         self._runner: Engine | CrossCheck = self._engine
         if self._check_steps:
             self._runner = CrossCheck(self.model, self._engine)
@@ -208,7 +214,7 @@ class Episode:
             self._engine.reset(0)
             actions = self._reader.sample(np.random.default_rng(0))
             self._engine.step(self._reader.from_array(actions, everyone), everyone.live)
-            if self._threads > 1:
+            if self.threads > 1:
                 pool()  # whether or not this step was worth sharing
         finally:
             self._engine.restore(boundary, outputs)
@@ -249,13 +255,19 @@ class Episode:
 
     @property
     def scheduler(self) -> str:
-        """The scheduler in use, one of `runtime.engine.SCHEDULERS`."""
-        return self._scheduler
+        """The scheduler in force, one of `runtime.engine.SCHEDULERS`."""
+        return scheduler_in_force(self._workers, self._engine)
 
     @property
     def threads(self) -> int:
-        """The number of threads in use."""
+        """The number of threads in force. Where it is chosen, it may change between steps."""
         return self._engine.threads
+
+    @property
+    def stpa_report(self) -> StpaReport:
+        """What was chosen, from which candidates, and why: a table in a terminal and in Jupyter."""
+        self._require_open()
+        return report_of(self.model, self._workers, self._engine, self._tuner)
 
     @property
     def last_step_stats(self) -> EnvStepStats:
@@ -294,11 +306,15 @@ class Episode:
         self.policy_random = np.random.default_rng((episode_seed, 1))
         self._started = True
         self._show(self._roster.full(), self._roster.full())
+        if self._tuner is not None:
+            self._tuner.after_reset(self._reader, self._roster.live, outputs.info)
         return outputs
 
     def _advance(self, block: np.ndarray) -> bool:
         """Step the engine and retire those whose episode ended; whether it was truncated."""
         before, steps = self._roster, self._engine.steps
+        if self._tuner is not None:
+            self._tuner.before_step()
         try:
             self._runner.step(block, before.live)
             return self._follow(before)
@@ -367,10 +383,7 @@ class Episode:
 
 
 def _random_policy(env: Episode) -> np.ndarray:
-    info = env.info_arrays
-    if info is None or "action_mask" not in (info.dtype.names or ()):
-        return env._reader.sample(env.policy_random)
-    return env._reader.sample_masked(env.policy_random, info["action_mask"])
+    return env._reader.sample_legal(env.policy_random, env.info_arrays)
 
 
 def checked_cycles(value: int | None) -> int | None:

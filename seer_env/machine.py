@@ -20,6 +20,7 @@ __all__ = [
     "hardware_counters",
     "open_counter",
     "physical_cores",
+    "processor",
 ]
 
 
@@ -82,6 +83,13 @@ def physical_cores(root: str | os.PathLike = "/", cpus: Iterable[int] | None = N
     topology = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
     siblings = (_read(Path(root) / topology.format(cpu)).strip() or str(cpu) for cpu in cpus)
     return max(1, len(set(siblings)))
+
+
+def processor(root: str | os.PathLike = "/") -> str:
+    """The processor's name, where the system tells it."""
+    lines = _read(Path(root) / "proc/cpuinfo").splitlines()
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or "unknown processor"
 
 
 def _quotas(root: Path) -> Iterator[tuple[Path, float]]:

@@ -74,6 +74,7 @@ def make(
     check: bool = False,
     event_capacity: int | None = None,
     global_state: str = "pooled",
+    preflight_ms: float = 200.0,
     **arguments: Any,
 ) -> SeerParallelEnv | Copies:
     """An env of a registered world, or of a model of your own; or many copies of it in one engine.
@@ -85,8 +86,8 @@ def make(
         copies: how many worlds to step together, as `seer_env.copies.Copies`; None for an env.
         max_cycles: steps of an episode; the model's attribute `max_cycles` if None, and without one
             episodes are not cut off.
-        threads, scheduler, render_mode, strict_actions, check, event_capacity, global_state: see
-            `SeerParallelEnv`.
+        threads, scheduler, render_mode, strict_actions, check, event_capacity, global_state, preflight_ms:
+            see `SeerParallelEnv`.
         arguments: the world's own.
 
     Raises:
@@ -104,6 +105,7 @@ def make(
         "max_cycles": getattr(model, "max_cycles", None) if max_cycles is None else max_cycles,
         "strict_actions": strict_actions,
         "event_capacity": event_capacity,
+        "preflight_ms": preflight_ms,
     }
     if copies is not None:
         if check or render_mode is not None or global_state != "pooled":

@@ -1,4 +1,4 @@
-"""The stated rule of `threads="auto"` and `scheduler="auto"`."""
+"""What `scheduler` and `threads` come to, and the first guess of a thread count."""
 
 from __future__ import annotations
 
@@ -12,34 +12,29 @@ BIG = Lamps(threads.SHARED_WORK)
 SMALL = Lamps(threads.SHARED_WORK - 1)
 
 
-@pytest.fixture(autouse=True)
-def four_cpus(monkeypatch):
-    monkeypatch.setattr(threads, "effective_cpus", lambda: 4)
-
-
 @pytest.mark.parametrize(
-    ("model", "scheduler", "asked", "chosen"),
+    ("scheduler", "asked", "resolved"),
     [
-        (BIG, "auto", "auto", ("seer", 4)),
-        (SMALL, "auto", "auto", ("serial", 1)),
-        (BIG, "seer", "auto", ("seer", 4)),
-        (SMALL, "seer", "auto", ("seer", 1)),
-        (SMALL, "auto", 1, ("serial", 1)),
-        (SMALL, "auto", 3, ("seer", 3)),
-        (BIG, "seer", 2, ("seer", 2)),
-        (BIG, "serial", "auto", ("serial", 1)),
-        (BIG, "serial", 1, ("serial", 1)),
-        (BIG, "python", "auto", ("python", 1)),
-        (BIG, "heap", "auto", ("heap", 1)),
+        ("auto", "auto", ("auto", None)),
+        ("seer", "auto", ("seer", None)),
+        ("auto", 1, ("auto", 1)),
+        ("auto", 3, ("auto", 3)),
+        ("seer", 2, ("seer", 2)),
+        ("serial", "auto", ("serial", 1)),
+        ("serial", 1, ("serial", 1)),
+        ("python", "auto", ("python", 1)),
+        ("heap", "auto", ("heap", 1)),
+        ("nbse", "auto", ("nbse", None)),
     ],
 )
-def test_the_rule(model, scheduler, asked, chosen):
-    assert threads.choose(model, scheduler, asked) == chosen
+def test_arguments(scheduler, asked, resolved):
+    assert threads.resolve(scheduler, asked) == resolved
 
 
-def test_one_effective_cpu_means_serial(monkeypatch):
-    monkeypatch.setattr(threads, "effective_cpus", lambda: 1)
-    assert threads.choose(BIG) == ("serial", 1)
+def test_the_simple_rule():
+    assert threads.simple_rule(BIG, 4) == 4
+    assert threads.simple_rule(SMALL, 4) == 1
+    assert threads.simple_rule(SMALL, 4, copies=2) == 4
 
 
 def test_agents_and_the_entities_of_a_window_are_shareable_work():
@@ -50,22 +45,15 @@ def test_agents_and_the_entities_of_a_window_are_shareable_work():
 @pytest.mark.parametrize("value", [0, -2, 1.5, "two", True])
 def test_an_impossible_thread_count_is_refused(value):
     with pytest.raises(ValueError, match="threads must be"):
-        threads.choose(BIG, "seer", value)
+        threads.resolve("seer", value)
 
 
 @pytest.mark.parametrize("scheduler", ["serial", "python", "heap"])
 def test_threads_for_a_scheduler_with_one_are_refused(scheduler):
     with pytest.raises(ValueError, match='use "seer"'):
-        threads.choose(BIG, scheduler, 2)
+        threads.resolve(scheduler, 2)
 
 
 def test_an_unknown_scheduler_is_refused():
     with pytest.raises(ValueError, match="scheduler must be"):
         SeerParallelEnv(SMALL, scheduler="magic")
-
-
-def test_effective_cpus_are_those_granted_to_the_process(monkeypatch):
-    from seer_env.machine import effective_cpus
-
-    monkeypatch.undo()
-    assert threads.effective_cpus() == effective_cpus()

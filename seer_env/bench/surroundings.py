@@ -8,8 +8,7 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from seer_env.bench.timing import processor
-from seer_env.machine import cpu_limits
+from seer_env.machine import cpu_limits, processor
 
 __all__ = ["load", "surroundings"]
 

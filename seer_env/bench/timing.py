@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import platform
 import time
 from collections.abc import Callable, Hashable, Mapping
@@ -95,19 +94,9 @@ def machine() -> str:
     import numba
     import numpy as np
 
-    from seer_env.machine import effective_cpus
+    from seer_env.machine import effective_cpus, processor
 
     return (
         f"{processor()}, {effective_cpus()} usable cores, {platform.system()} {platform.machine()}, "
         f"Python {platform.python_version()}, numba {numba.__version__}, numpy {np.__version__}"
     )
-
-
-def processor() -> str:
-    """The processor's name, where the system tells it."""
-    if os.path.exists("/proc/cpuinfo"):
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown processor"

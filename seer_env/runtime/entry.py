@@ -133,10 +133,15 @@ def pool():
 
 def pool_available() -> bool:
     """Whether a parallel region can run in this process; warns once if a fork made it impossible."""
-    if _FORKED_AFTER_POOL:
+    if pool_lost():
         _warn_fork()
         return False
     return True
+
+
+def pool_lost() -> bool:
+    """Whether a fork has made parallel regions impossible in this process."""
+    return _FORKED_AFTER_POOL
 
 
 def run_pool(threads: int, control: int, worker: int = 0) -> bool:

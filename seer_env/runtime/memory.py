@@ -32,6 +32,17 @@ if TYPE_CHECKING:
 
 #: Slots for emissions beyond the pending events, at first; running out of them replays the step.
 FIRST_SLOTS = 1024
+#: Words of `control`: what `sharing` has learned of phases at one thread count, which another does not share.
+EXPERIENCE = (
+    "direct_ns",
+    "direct_units",
+    "shared_ns",
+    "shared_units",
+    "turns",
+    "patience",
+    "last_shared",
+    "streak",
+)
 #: Estimates to start from, nanoseconds: high, so that no long phase is executed in one piece before
 #: its cost is known.
 FIRST_COSTS = {"event_cost": 1000.0, "events_per_entity": 1.0, "action_cost": 1000.0, "output_cost": 1000.0}
@@ -52,6 +63,7 @@ class Memory:
         control: np.ndarray | None = None,
     ):
         self.model, self.compiled, self.threads = model, compiled, threads
+        self._used, self._experience = threads, dict[int, dict[str, np.ndarray]]()
         n = model.n_entities
         blocks = -(-n // FANOUT)
         supers = -(-blocks // FANOUT)
@@ -154,6 +166,16 @@ class Memory:
         workers["index"] = np.arange(self.threads)
         workers["n_entities"], workers["n_kinds"] = n, len(compiled.handlers)
         workers["lines"], workers["lookahead"] = self.lines, self.model.lookahead
+
+    def use_threads(self, count: int) -> None:
+        """Prepare for calls with `count` workers, at most `threads`; what was learned with others is kept."""
+        control = self.control[0]
+        self._experience[self._used] = {name: control[name].copy() for name in EXPERIENCE}
+        known = self._experience.get(count, {})
+        for name in EXPERIENCE:
+            control[name] = known.get(name, 0)
+        control["parts"] = min(self.parts, count)
+        self._used = count
 
     # -- the pool of events --------------------------------------------------------------------------
 

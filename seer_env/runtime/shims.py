@@ -158,7 +158,10 @@ PUBLISH_PLACE = """c = cell[i]
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """Addresses of a model's C functions, 0 where it has none; keeps the code alive."""
+    """Addresses of a model's C functions, 0 where it has none; keeps the code alive.
+
+    `stamp` is the fingerprint of all that they were compiled from, or None if there is none.
+    """
 
     spec: sim_type.SimSpec
     handlers: tuple[int, ...]
@@ -166,7 +169,7 @@ class CompiledModel:
     observe: int
     count_cells: int
     publish: int
-    cached: bool
+    stamp: str | None
     functions: tuple[CFunc, ...]
 
     @property
@@ -290,9 +293,7 @@ def _compile(model: EventModel, spec: sim_type.SimSpec, stamp: str | None) -> Co
         count_cells = build(_count_cells_source(model), "count_cells", "the grid")
     if model.public:
         publish = build(_publish_source(model), "publish", "the public fields")
-    return CompiledModel(
-        spec, addresses, act, observe, count_cells, publish, stamp is not None, tuple(functions)
-    )
+    return CompiledModel(spec, addresses, act, observe, count_cells, publish, stamp, tuple(functions))
 
 
 def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:

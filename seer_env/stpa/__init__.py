@@ -1,6 +1,11 @@
 """STPA: the thread count, chosen on reset.
 
-`trace.record` runs some preflight steps and gives their trace, `predictor.predict` proposes a thread count
-from it. Nothing here imports torch or xgboost; what trains and evaluates the predictor is in `training` and
-`evaluation`, behind `seer-env stpa`.
+`tuner.ThreadTuner` is what an env asks: it looks at the machine (`machine`), rehearses steps that leave no
+trace (`rehearsal`), searches among thread counts (`search`), remembers what it found (`choices`), and watches
+the steps that follow (`watch`). `report` shows what was decided and why.
+
+`trace.record` gives a trace of rehearsed steps, and `predictor.predict` proposes a thread count from it. What
+trains and evaluates the predictor is in `training` and `evaluation`, behind `seer-env stpa`.
+
+Choosing imports neither torch nor, where nothing is predicted, xgboost.
 """

@@ -11,13 +11,13 @@ import numpy as np
 
 from seer_env.actions import ActionReader
 from seer_env.bench.timing import interleaved
+from seer_env.machine import effective_cpus
 from seer_env.model import EventModel
 from seer_env.runtime.engine import make_engine
 from seer_env.stpa.dataset import SERIAL, Configuration, Profile, Sweep
 from seer_env.stpa.features import static_features
 from seer_env.stpa.plan import build
 from seer_env.stpa.trace import record
-from seer_env.threads import effective_cpus
 
 __all__ = ["Player", "sweep"]
 

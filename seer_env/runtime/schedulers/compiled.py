@@ -12,7 +12,7 @@ from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.caller import exclusive
 from seer_env.runtime.engine import Committed, Engine, Outputs, empty_boundary
-from seer_env.runtime.entry import engine, pool_available, run_pool
+from seer_env.runtime.entry import engine, pool, pool_available, pool_lost, run_pool
 from seer_env.runtime.layout import CONTROL, WORKER
 from seer_env.runtime.leq import RULES
 from seer_env.runtime.memory import Checkpoint, Memory
@@ -68,7 +68,9 @@ class CompiledEngine(Engine):
         self._loading: Boundary | None = None
         self._checkpoint: Checkpoint | None = None
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
-        self._stepping_s = self._elapsed_s = 0.0
+        self._stepping_s = 0.0
+        #: Wall seconds of the last step, a rehearsed one included.
+        self.elapsed_s = 0.0
         #: Words of the last call, and copies of those of the last step.
         self._called = self._words[_COUNTS]
         records = self._memory.workers.view(np.int64).reshape(self.threads, -1)
@@ -97,9 +99,8 @@ class CompiledEngine(Engine):
         try:
             self._torn = True
             self._run(actions, live, outputs)
-            self._counts, self._worker_counts = self._called.copy(), self._workers_called.copy()
-            self._elapsed_s = time.perf_counter() - start
-            self._stepping_s += self._elapsed_s
+            self._note_counts(start)
+            self._stepping_s += self.elapsed_s
             self._log.append((actions, live))
             self._committed = Committed(before.steps + 1, outputs)
             self._torn = False
@@ -141,7 +142,11 @@ class CompiledEngine(Engine):
                 self._resume(self._worker, 1, control)
         if words[_STATUS] == stages.FINISHED:
             return "", memory.workers[0]
-        workers = memory.workers[:threads]
+        return self._first_broken(threads)
+
+    def _first_broken(self, threads: int) -> tuple[str, np.void]:
+        """The first rule in key order that the workers of a call met, and the record of who met it."""
+        workers = self._memory.workers[:threads]
         broken = workers[workers["rule"] != 0]
         first = broken[np.lexsort((broken["breach_seq"], broken["breach_time"]))[0]]
         return RULES[first["rule"]], first
@@ -176,9 +181,63 @@ class CompiledEngine(Engine):
             f"t={float(details['breach_time'])!r} when compiled, but not under scheduler='python'."
         )
 
+    # -- threads, and steps that leave no trace ----------------------------------------------------
+
+    def use_threads(self, count: int) -> None:
+        """Step on `count` threads from now on: from 1 to as many as the engine was made with."""
+        if count != self.threads:
+            if not 1 <= count <= self._memory.threads:
+                raise ValueError(f"threads must be from 1 to {self._memory.threads}, got {count}")
+            if count > 1 and not pool_lost():
+                pool()  # loaded now, so that it does not count as part of a step
+            self._memory.use_threads(count)
+            self.threads = count
+
+    @exclusive
+    def rehearse(self, ahead: int, actions: np.ndarray, live: np.ndarray) -> Outputs | None:
+        """Run a step window that is never committed: any other use of the engine finds it where it was.
+
+        Args:
+            ahead: windows rehearsed since the boundary; 0 begins there again.
+            actions, live: as `step`'s.
+
+        Returns:
+            What the agents would be shown; None if event slots ran out: there are more now, begin again.
+        """
+        if ahead == 0:
+            self._recover()
+            self._keep_checkpoint()
+        start = time.perf_counter()
+        outputs = self.new_outputs(np.empty)
+        self._torn = True
+        if ahead == 0:
+            self._run(actions, live, outputs)
+        else:
+            threads = self.threads if self.threads == 1 or pool_available() else 1
+            rule, _ = self._call(stages.AT_ACTIONS, self.steps + ahead, actions, live, outputs, threads)
+            if rule == "slots":
+                self._recover(slots=2 * self._memory.slots)
+                return None
+            if rule:
+                raise SeerError(f"{self.model!r}: the rule {rule!r} was broken in a rehearsed step")
+        self._note_counts(start)
+        return outputs
+
+    @exclusive
+    def forget_rehearsal(self) -> None:
+        """Go back to the boundary now; no step has been counted since."""
+        self._recover()
+        self._counts, self._worker_counts = np.zeros_like(self._called), np.zeros_like(self._workers_called)
+        self.elapsed_s = 0.0
+
+    def _note_counts(self, start: float) -> None:
+        self._counts = self._called.copy()
+        self._worker_counts = self._workers_called.copy()
+        self.elapsed_s = time.perf_counter() - start
+
     @property
     def stats(self) -> StepStats:
-        return step_stats(self._counts, self._worker_counts, self._elapsed_s)
+        return step_stats(self._counts, self._worker_counts, self.elapsed_s)
 
     def worker_counts(self) -> np.ndarray:
         """Of the last step, float64 `[3, threads]`: each worker's events, nanoseconds on claims of shared

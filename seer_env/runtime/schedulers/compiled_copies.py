@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seer_env.errors import SeerError
 from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.caller import exclusive
 from seer_env.runtime.driver import (
     CONTROL_BYTES,
     CONTROLS,
@@ -23,7 +25,7 @@ from seer_env.runtime.driver import (
     pool_of_copies,
 )
 from seer_env.runtime.engine import Committed, Outputs, initial_boundary
-from seer_env.runtime.entry import engine, pool_available, run_loop
+from seer_env.runtime.entry import engine, pool_available, pool_lost, run_loop
 from seer_env.runtime.layout import ALIGNMENT, CONTROL, aligned_zeros
 from seer_env.runtime.memory import Checkpoint, Memory
 from seer_env.runtime.schedulers.compiled import _COUNTS, _STATUS, CHECKPOINT_SHARE, CompiledEngine
@@ -72,10 +74,12 @@ class CompiledCopies(CopiesEngine):
         self.scheduler = scheduler
         self.threads = 1 if scheduler == "serial" else threads
         self._drive, self._begin_all, self._run_alone = driver()
-        self._make_worlds(compile_model(model), event_capacity)
+        self.compiled = compile_model(model)
+        self._make_worlds(self.compiled, event_capacity)
         self._point_driver()
         self._no_info = np.zeros((copies, 0), np.uint8)
-        self._counts, self._elapsed_s = np.zeros(3, np.int64), 0.0
+        #: Of the last step, a rehearsed one included: counts, and wall seconds.
+        self._counts, self.elapsed_s = np.zeros(3, np.int64), 0.0
         #: Copies whose arrays may be somewhere between two boundaries.
         self._torn: Collection[int] = ()
         #: By the step's number: actions, live agents, and the copies that have any.
@@ -116,12 +120,12 @@ class CompiledCopies(CopiesEngine):
         before = self._committed
         try:
             self._torn = range(self.copies)
-            self._run(actions, live, before.steps, outputs)
+            if not self._run(actions, live, before.steps, outputs):
+                self._run_again(actions, live, outputs)
             if not moving.all():
                 _keep_rows(outputs, before.outputs, ~moving)
-            self._counts = self._words[ROUNDS : EVENTS + 1].copy()
-            self._elapsed_s = time.perf_counter() - start
-            self._stepping_s += self._elapsed_s
+            self._note_counts(start)
+            self._stepping_s += self.elapsed_s
             self._log[before.number] = actions, live, moving
             steps = before.steps + moving
             self._committed = Boundaries(before.number + 1, steps, outputs, before.saved)
@@ -132,8 +136,8 @@ class CompiledCopies(CopiesEngine):
             raise
         return outputs
 
-    def _run(self, actions: np.ndarray, live: np.ndarray, steps: np.ndarray, outputs: Outputs) -> None:
-        """Run one window of every copy with a live agent."""
+    def _run(self, actions: np.ndarray, live: np.ndarray, steps: np.ndarray, outputs: Outputs) -> bool:
+        """Run one window of every copy with a live agent; whether none of them failed."""
         words, address, drive = self._words, self._driver, self._drive
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
         threads = self.threads if self.threads == 1 or pool_available() else 1
@@ -142,8 +146,7 @@ class CompiledCopies(CopiesEngine):
         while words[COUNT]:
             if threads == 1 or not run_loop(pool_of_copies(), drive, threads, address):
                 self._run_alone(drive, 1, address)
-        if words[FAILED]:
-            self._run_again(actions, live, outputs)
+        return words[FAILED] == 0
 
     def _run_again(self, actions: np.ndarray, live: np.ndarray, outputs: Outputs) -> None:
         """Run the copies whose step failed as worlds of their own: it raises unless they lacked slots."""
@@ -158,10 +161,63 @@ class CompiledCopies(CopiesEngine):
                 world._torn = False
             self._words[ROUNDS : EVENTS + 1] += (counts - counted)[: EVENTS + 1 - ROUNDS]
 
+    @exclusive
+    def forget_rehearsal(self) -> None:
+        """`CompiledEngine.forget_rehearsal`."""
+        self._recover()
+        self._counts, self.elapsed_s = np.zeros(3, np.int64), 0.0
+
+    def _note_counts(self, start: float) -> None:
+        self._counts = self._words[ROUNDS : EVENTS + 1].copy()
+        self.elapsed_s = time.perf_counter() - start
+
+    # -- threads, and steps that leave no trace ----------------------------------------------------
+
+    def use_threads(self, count: int) -> None:
+        """`CompiledEngine.use_threads`."""
+        if count != self.threads:
+            if count > 1 and not pool_lost():
+                pool_of_copies()  # as there
+            for world in self._worlds:
+                world._memory.use_threads(count)
+                world.threads = count
+            self.threads = count
+
+    @exclusive
+    def rehearse(self, ahead: int, actions: np.ndarray, live: np.ndarray) -> Outputs | None:
+        """`CompiledEngine.rehearse` of every copy that has a live agent."""
+        if ahead == 0:
+            self._recover()
+            self._keep_checkpoints()
+        start = time.perf_counter()
+        outputs = self.new_outputs()
+        self._torn = range(self.copies)
+        if not self._run(actions, live, self._committed.steps + ahead, outputs):
+            if ahead > 0:
+                self._make_room()
+                return None
+            self._run_again(actions, live, outputs)
+        self._note_counts(start)
+        return outputs
+
+    def _make_room(self) -> None:
+        """Go back, and give more event slots to the copies that ran out of them in a rehearsed step."""
+        failed = np.flatnonzero(self._controls.view(np.int64)[:, _STATUS] == BREACHED).tolist()
+        for copy in failed:
+            world = self._worlds[copy]
+            rule, _ = world._first_broken(int(world._memory.control["threads"][0]))
+            if rule != "slots":
+                raise SeerError(f"copy {copy}: the rule {rule!r} was broken in a rehearsed step")
+        self._recover()
+        for copy in failed:
+            world = self._go_back(copy)
+            world._torn = True
+            world._recover(slots=2 * world._memory.slots)
+
     @property
     def stats(self) -> StepStats:
         rounds, shared_rounds, events = self._counts.tolist()
-        return StepStats(events=events, rounds=rounds, shared_rounds=shared_rounds, window_s=self._elapsed_s)
+        return StepStats(events=events, rounds=rounds, shared_rounds=shared_rounds, window_s=self.elapsed_s)
 
     # -- resets ------------------------------------------------------------------------------------
 

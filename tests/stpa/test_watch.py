@@ -1,0 +1,63 @@
+"""What the watch takes for a sustained change."""
+
+from __future__ import annotations
+
+import pytest
+
+from seer_env.stpa.watch import MOST_PATIENCE, SUSTAINED, Watch
+
+
+def steady(seconds: float = 1e-3) -> Watch:
+    """A watch whose reference is `seconds`."""
+    watch = Watch()
+    for _ in range(SUSTAINED):
+        assert not watch.stepped(seconds)
+    return watch
+
+
+@pytest.mark.parametrize("factor", [0.84, 1.16])
+def test_a_change_is_sustained_after_twenty_steps(factor):
+    watch = steady()
+    assert [watch.stepped(factor * 1e-3) for _ in range(20)] == [False] * 19 + [True]
+
+
+@pytest.mark.parametrize("factor", [0.86, 1.14])
+def test_a_small_change_is_none(factor):
+    watch = steady()
+    assert not any(watch.stepped(factor * 1e-3) for _ in range(1000))
+
+
+def test_one_step_like_before_begins_the_count_again():
+    watch = steady()
+    pattern = [2e-3] * 19 + [1e-3]
+    assert not any(watch.stepped(seconds) for _ in range(10) for seconds in pattern)
+
+
+def test_longer_and_shorter_steps_are_not_one_change():
+    watch = steady()
+    assert not any(watch.stepped(seconds) for _ in range(100) for seconds in (0.5e-3, 2e-3))
+
+
+def test_the_reference_is_a_median():
+    watch = Watch()
+    for seconds in [1e-3] * 15 + [1.0] * 5:
+        watch.stepped(seconds)
+    assert watch.reference == 1e-3
+
+
+def test_confirmed_choices_double_the_patience():
+    watch = steady()
+    watch.searched(confirmed=True)
+    assert watch.patience == 2 * SUSTAINED
+    for _ in range(SUSTAINED):
+        watch.stepped(1e-3)
+    assert [watch.stepped(2e-3) for _ in range(40)] == [False] * 39 + [True]
+
+
+def test_patience_ends_somewhere_and_a_new_choice_resets_it():
+    watch = steady()
+    for _ in range(50):
+        watch.searched(confirmed=True)
+    assert watch.patience == MOST_PATIENCE
+    watch.searched(confirmed=False)
+    assert watch.patience == SUSTAINED

@@ -18,6 +18,7 @@ from seer_env.commands.make_env import MakeEnv
 from seer_env.commands.output import CommandError
 from seer_env.commands.play import Play
 from seer_env.commands.run import INTERRUPTED, Run
+from seer_env.commands.trace import Trace
 from seer_env.commands.tracks import Tracks
 from seer_env.commands.train import Train, train
 from seer_env.commands.warmup import Warmup
@@ -47,6 +48,7 @@ class Bench:
 
 COMMANDS = {
     "run": Run,
+    "trace": Trace,
     "make-env": MakeEnv,
     "doctor": Doctor,
     "warmup": Warmup,

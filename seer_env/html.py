@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from seer_env.env import SeerParallelEnv
     from seer_env.runtime.stats import StepStats
 
-__all__ = ["env_html", "stats_html"]
+__all__ = ["env_html", "picture_html", "stats_html"]
 
 #: Width of the picture in a cell, CSS pixels.
 WIDTH = 450
@@ -38,6 +40,15 @@ def stats_html(stats: StepStats) -> str:
     rows = "".join(f"<tr>{row}</tr>" for row in cells)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return _side_by_side(_facts_table("last step", stats.facts()), table)
+
+
+def picture_html(caption: str, facts: Iterable[tuple[str, str]], figure: Figure) -> str:
+    """HTML of a figure below a table of facts."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    picture = base64.b64encode(file.getvalue()).decode("ascii")
+    image = f'<img alt="{escape(caption)}" src="data:image/png;base64,{picture}">'
+    return f"<div>{_facts_table(caption, facts)}{image}</div>"
 
 
 def _side_by_side(*parts: str) -> str:

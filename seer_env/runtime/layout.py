@@ -157,7 +157,9 @@ WORKER = np.dtype(
         ("far", "i8"),  # as in CONTROL, and the phase has enough items to ask ahead
         ("measured", "f8"),  # nanoseconds of claims, each counted as at most a few times what was expected
         ("index", "i8"),  # among the workers
-        ("unused", "i8", (13,)),
+        # where this worker records its spans (`recording.SPAN`) or 0, how many fit, and how many there were
+        *_addresses("spans", "span_room", "n_spans"),
+        ("unused", "i8", (10,)),
         ("free", "i4", (FREE_SLOTS,)),
         ("outbox_target", "i4", (OUTBOX,)),
         ("outbox_slot", "i4", (OUTBOX,)),
@@ -183,7 +185,8 @@ CONTROL = np.dtype(
         ("lookahead", "f8"),
         ("clock", "f8"),  # time of the boundary that handlers and outputs see
         ("end", "f8"),  # end of the step window
-        ("window", "f8"),  # end of the safe window
+        ("lbts", "f8"),  # begin of the safe window
+        ("window", "f8"),  # its end
         ("zero", "i8"),  # 1: the window is one timestamp, and only events of `micro` execute
         ("micro", "i8"),
         ("stage", "i8"),
@@ -232,6 +235,8 @@ CONTROL = np.dtype(
         ("cells_i", "i8", (3,)),
         ("cells_f", "f8", (9,)),
         ("own", "i8"),  # address of what a scheduler keeps that does not use the LEQs, or 0
+        # where rounds are recorded (`recording.ROUND`) or 0, how many fit, and how many there were
+        *_addresses("round_records", "round_room", "n_rounds"),
         ("queued_for", "i8"),  # workers whose queues there hold the pending events; 0: to be built
     ],
     align=True,

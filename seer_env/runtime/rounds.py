@@ -6,6 +6,7 @@ from numba import int64
 
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.phases import EXECUTE, MOST_EVENTS, SETTLE, execute_alone, perform
+from seer_env.runtime.recording import count_round
 from seer_env.runtime.sharing import moving_average, remember
 from seer_env.runtime.transition import (
     AT_BOUNDARY,
@@ -73,7 +74,7 @@ def next_round(control, worker, worker_address):
         if n == 0:
             control.stage = AT_BOUNDARY
             break
-        control.rounds += 1
+        count_round(control, worker, n)
         if n == 1:
             execute_alone(control, worker, worker_address)
             if worker.events - looked >= MOST_EVENTS:

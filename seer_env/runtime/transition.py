@@ -14,6 +14,7 @@ from seer_env.runtime.atomics import add, array_at, exchange, load, pointer, sto
 from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, PHASE, SLEEPERS, TOTAL
 from seer_env.runtime.leq import CAPACITY, kernel, kernel_for
 from seer_env.runtime.phases import ACT, COUNT_CELLS, EXECUTE, NOTHING, OBSERVE, PUBLISH, RESUME, STOP
+from seer_env.runtime.recording import record
 from seer_env.runtime.sharing import (
     MOST_ITEMS,
     learn,
@@ -76,7 +77,10 @@ def offering(scheduler, perform):
             control.direct = 1
             started, events = clock_ns(), worker.events
             perform(control, worker, worker_address, kind, int64(0), total)
-            elapsed, events = float(clock_ns() - started), worker.events - events
+            ended, events = clock_ns(), worker.events - events
+            if worker.spans != 0 and kind != EXECUTE:  # of which `count_round` writes
+                record(worker, kind, int64(0), control.rounds, started, ended, int64(0), total, events)
+            elapsed = float(ended - started)
             learn(control, kind, elapsed, total, events)
             units = events if kind == EXECUTE else total
             wall = wall_of(control, kind, started)

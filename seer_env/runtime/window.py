@@ -228,7 +228,7 @@ def open_window(control):
     if limit <= earliest:
         control.zero = 1
         limit = np.nextafter(earliest, np.inf)
-    control.window = limit
+    control.lbts, control.window = earliest, limit
     n = list_ready(control, limit)
     if control.zero:
         n = keep_first_micro(control, n)

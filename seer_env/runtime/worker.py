@@ -27,6 +27,7 @@ from seer_env.runtime.layout import (
 )
 from seer_env.runtime.leq import kernel, kernel_for
 from seer_env.runtime.phases import EXECUTE, RESUME, STOP, perform
+from seer_env.runtime.recording import record, record_transition
 from seer_env.runtime.rounds import transition
 from seer_env.runtime.transition import publish
 from seer_env.runtime.waiting import LONGEST_SLEEP_MS, SPINS, block_while_equal, clock_ns, pause, wake_all
@@ -114,6 +115,9 @@ def working(scheduler, claim, perform, transition):
             perform(control, worker, worker_address, kind, first, first + items)
             now = clock_ns()
             count_time(worker, started, now)
+            if worker.spans != 0:
+                done = worker.events - events
+                record(worker, kind, phase, control.rounds, started, now, first, items, done)
             # A core that was taken away in mid-claim must not make the phase look worth sharing.
             units = worker.events - events if kind == EXECUTE else items
             worker.measured += min(float(now - started), CREDIBLE * units * control.shared_cost)
@@ -122,6 +126,8 @@ def working(scheduler, claim, perform, transition):
                 ended = clock_ns()
                 count_time(worker, now, ended)
                 worker.alone += ended - now
+                if worker.spans != 0:
+                    record_transition(worker, now, ended)
                 if control.alone:
                     return
                 phase = load(sync, PHASE)
@@ -138,7 +144,7 @@ def begin(control):
     workers = workers_of(control)
     control.begun_at = clock_ns()
     control.rounds, control.shared_rounds, control.shared_kind = 0, 0, 0
-    control.settling, control.drained_at = 0, DISTANT
+    control.settling, control.drained_at, control.n_rounds = 0, DISTANT, 0
     used = load(sync_of(control), BUMP) // workers[0].lines
     control.far = 1 if control.n_entities + used > NEAR else 0
     for w in range(control.threads):
@@ -146,7 +152,7 @@ def begin(control):
         worker.events, worker.emitted, worker.undone = 0, 0, 0
         worker.claims, worker.lost_claims = 0, 0
         worker.busy, worker.busy_outputs, worker.alone, worker.measured = 0, 0, 0, 0.0
-        worker.rule, worker.stopped, worker.sent = 0, 0, 0
+        worker.rule, worker.stopped, worker.sent, worker.n_spans = 0, 0, 0, 0
     store(sync_of(control), PHASE, int64(0))
     publish(control, int64(RESUME), int64(1), int64(1))
 

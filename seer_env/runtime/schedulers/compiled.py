@@ -239,11 +239,18 @@ class CompiledEngine(Engine):
     def stats(self) -> StepStats:
         return step_stats(self._counts, self._worker_counts, self.elapsed_s)
 
+    @property
+    def instants(self) -> tuple[int, int, int]:
+        """When the last step began, was drained and ended: nanoseconds of `waiting.clock_ns`."""
+        counts = dict(zip(STEP_COUNTS, self._counts.tolist()))
+        return counts["begun_at"], counts["drained_at"], counts["ended_at"]
+
     def worker_counts(self) -> np.ndarray:
         """Of the last step, float64 `[3, threads]`: each worker's events, nanoseconds on claims of shared
         phases, and lost compare-and-swaps of claims."""
         workers = self._memory.workers[: self.threads]
-        return np.array([workers["events"], workers["busy"], workers["lost_claims"]], np.float64)
+        claims_ns = workers["busy"] - workers["alone"]
+        return np.array([workers["events"], claims_ns, workers["lost_claims"]], np.float64)
 
     # -- checkpoints -------------------------------------------------------------------------------
 

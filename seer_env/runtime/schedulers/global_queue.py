@@ -17,6 +17,7 @@ from seer_env.runtime.layout import ALIGNMENT, CONTROL, LEQ, aligned_zeros
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.memory import Memory
 from seer_env.runtime.phases import ACT, EXECUTE, MOST_EVENTS, SETTLE, perform_boundary
+from seer_env.runtime.recording import count_round
 from seer_env.runtime.rounds import LOOK_NS, ROUNDS_PER_LOOK
 from seer_env.runtime.schedulers.calendar_queue import (
     CALENDAR,
@@ -97,13 +98,13 @@ def open_window(control, calendar):
     earliest, micro = earliest_of_day(control, calendar)
     if earliest >= control.end:
         return False
+    control.lbts = earliest
     control.zero, control.window = 0, min(earliest + control.lookahead, control.end)
     if control.window <= earliest:
         control.zero, control.window, control.micro = 1, np.nextafter(earliest, np.inf), micro
     calendar.window_days = day_of(calendar, control.window) - calendar.base + 1
     calendar.number += 1
     array_at(calendar.words, np.int64)[RUN_NEXT] = 0
-    control.rounds += 1
     return True
 
 
@@ -138,6 +139,7 @@ def next_windows(control, calendar, worker, worker_address):
         if not open_window(control, calendar):
             control.stage = AT_BOUNDARY
             break
+        count_round(control, worker, int64(-1))
         expected = max(int64(1), int64(calendar.expected))
         if control.threads > 1 and worth_sharing(control, EXECUTE, expected, control.event_cost):
             control.stage, calendar.started = AT_SETTLED, clock_ns()

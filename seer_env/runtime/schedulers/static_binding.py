@@ -17,6 +17,7 @@ from seer_env.runtime.layout import ALIGNMENT, CLAIM, CONTROL, MICRO_SHIFT, STRI
 from seer_env.runtime.leq import HEADER, free_slot, kernel
 from seer_env.runtime.memory import Memory
 from seer_env.runtime.phases import ACT, EXECUTE, MOST_EVENTS, perform_boundary
+from seer_env.runtime.recording import count_round
 from seer_env.runtime.rounds import LOOK_NS, ROUNDS_PER_LOOK
 from seer_env.runtime.schedulers.binding_queues import (
     BINDING,
@@ -180,6 +181,7 @@ def open_window(control, binding):
             earliest = min(earliest, heap_of(part)[ROOT].time)
     if earliest >= control.end:
         return False
+    control.lbts = earliest
     control.zero, control.window = 0, min(earliest + control.lookahead, control.end)
     if control.window > earliest:
         return True
@@ -228,7 +230,7 @@ def next_windows(control, binding, worker, worker_address):
         if not open_window(control, binding):
             control.stage = AT_BOUNDARY
             break
-        control.rounds += 1
+        count_round(control, worker, int64(-1))
         expected = max(int64(1), int64(binding.expected))
         if control.threads > 1 and worth_sharing(control, EXECUTE, expected, control.event_cost):
             binding.parity = 1 - binding.parity

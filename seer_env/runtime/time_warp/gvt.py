@@ -13,6 +13,7 @@ from seer_env.runtime.atomics import load
 from seer_env.runtime.layout import STRIDE
 from seer_env.runtime.leq import earlier, free_slot, kernel, remove_root
 from seer_env.runtime.phases import EXECUTE, SETTLE
+from seer_env.runtime.recording import count_round
 from seer_env.runtime.time_warp.binding import bind, clear_loads
 from seer_env.runtime.time_warp.history import commit, drop_cancelled, hand_on, run_handler, show, undo
 from seer_env.runtime.time_warp.layout import entities_of, partitions_of, warp_of
@@ -219,7 +220,8 @@ def advancing(perform):
             return False
         else:
             limit_optimism(control)
-            control.rounds += 1
+            control.lbts, control.window = warp.gvt_time, warp.horizon
+            count_round(control, worker, int64(-1))
             control.stage, kind = AT_EXECUTED, EXECUTE
         each = warp.expected * control.event_cost / control.threads
         if control.threads == 1 or each * control.threads <= control.share_ns:
@@ -266,7 +268,8 @@ def execute_in_order(control, worker, worker_address):
         i = find_gvt(control)
         if worker.rule != 0 or warp.gvt_time >= control.end:
             return
-        control.rounds += 1
+        control.lbts = control.window = warp.gvt_time
+        count_round(control, worker, int64(1))
         execute_for_good(control, worker, worker_address, i)
         if worker.rule != 0 or clock_ns() > control.deadline:
             return

@@ -17,7 +17,6 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -155,8 +154,8 @@ def _restore_state(state: dict[str, Tensor], learner: Learner, worker: Worker) -
             moments.setdefault(int(index), {})[name] = tensor
     groups = learner.optimiser.state_dict()["param_groups"]
     learner.optimiser.load_state_dict({"state": moments, "param_groups": groups})
-    worker.returns = np.array(state["worker.returns"]).reshape(worker.returns.shape)
-    worker.lengths = np.array(state["worker.lengths"]).reshape(worker.lengths.shape)
+    worker.returns = state["worker.returns"].numpy().reshape(worker.returns.shape)
+    worker.lengths = state["worker.lengths"].numpy().reshape(worker.lengths.shape)
 
 
 def _load(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:

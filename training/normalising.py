@@ -86,7 +86,7 @@ class PopArt(nn.Module):
         if self.weight == 0.0:
             return torch.zeros_like(self.mean), torch.ones_like(self.mean)
         mean = self.mean / self.weight
-        variance = (self.square / self.weight - mean * mean).clamp_min(1e-8)
+        variance = (self.square / self.weight - mean * mean).clamp_min(1e-4)  # returns may all be equal
         return mean, variance.sqrt()
 
     def normalise(self, values: Tensor) -> Tensor:

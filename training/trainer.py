@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -44,6 +45,8 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
         worker.worlds.reset(config.seed)
     else:
         progress = restore(resume, learner, worker)
+        if not worker.worlds.resumable:
+            print(f"{config.env} cannot be saved: its episodes begin anew", file=sys.stderr)
     config.run.mkdir(parents=True, exist_ok=True)
     (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:

@@ -48,7 +48,7 @@ def train(arguments: Sequence[str]) -> int:
     from seer_env.commands.run import INTERRUPTED
     from seer_env.training.config import TrainConfig, load_config, parse_arguments
 
-    source, rest = tyro.cli(Source, args=_source(arguments), add_help=False), _rest(arguments)
+    source, rest = tyro.cli(Source, args=list(arguments), add_help=False, return_unknown_args=True)
     if source.config and source.resume:
         raise CommandError("--config and --resume: a run goes on with its own settings; name one")
     base, checkpoint = TrainConfig(), None
@@ -79,18 +79,3 @@ def require_training() -> None:
     missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
     if missing:
         raise CommandError(f'training needs {", ".join(missing)}: pip install "seer-env[train]"')
-
-
-def _source(arguments: Sequence[str]) -> list[str]:
-    """The options of `Source`, with their values."""
-    return [part for i, part in enumerate(arguments) if _is_source(arguments, i)]
-
-
-def _rest(arguments: Sequence[str]) -> list[str]:
-    return [part for i, part in enumerate(arguments) if not _is_source(arguments, i)]
-
-
-def _is_source(arguments: Sequence[str], index: int) -> bool:
-    names = "--config", "--resume"
-    before = arguments[index - 1] if index else ""
-    return arguments[index].partition("=")[0] in names or before in names

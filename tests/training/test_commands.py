@@ -1,0 +1,118 @@
+"""`train`, `evaluate` and `play` as a user runs them, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from seer_env.cli import main
+
+SETTINGS = """
+env: battle_v0
+world: {n_agents: 12}
+max_cycles: 8
+copies: 2
+updates: 50
+rollout_steps: 8
+hidden: [8]
+"""
+
+
+def seer_env(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "seer_env.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A run of two updates in battle_v0, made by the command itself."""
+    folder = tmp_path_factory.mktemp("train")
+    (folder / "battle.yaml").write_text(SETTINGS, encoding="utf-8")
+    options = "--updates", "2", "--run", str(folder / "run")
+    done = seer_env("train", "--config", str(folder / "battle.yaml"), *options)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 updates, 384 decisions" in done.stdout.replace("\n", " "), "2 x 8 steps of 2 x 12 agents"
+    return folder / "run"
+
+
+def test_a_run_leaves_its_settings_figures_and_checkpoint(run):
+    assert "updates: 2\n" in (run / "config.yaml").read_text()
+    assert len((run / "progress.csv").read_text().splitlines()) == 3
+    assert list(run.glob("events.out.tfevents.*"))
+    assert [path.name for path in run.glob("checkpoint*")] == ["checkpoint_000002"]
+
+
+def test_tensorboard_reads_the_usual_tags(run):
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = reader.EventAccumulator(str(run)).Reload()
+    tags = events.Tags()["scalars"]
+    assert {"charts/episodic_return", "charts/SPS", "losses/policy_loss", "losses/entropy"} <= set(tags)
+    assert [event.step for event in events.Scalars("losses/value_loss")] == [1, 2]
+
+
+def test_evaluate_counts_battles_against_every_baseline(run, tmp_path, capsys):
+    assert main(["evaluate", str(run), "--episodes", "2", "--json", str(tmp_path / "found.json")]) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["opponents"].keys() == {"random", "rush"}
+    for battles in found["opponents"].values():
+        assert battles["won"] + battles["lost"] + battles["undecided"] == 2
+    assert "rush" in capsys.readouterr().out
+
+
+def test_play_films_more_agents_than_were_trained(run, tmp_path, capsys):
+    film = tmp_path / "battle.gif"
+    options = "--agents", "24", "--steps", "3", "--opponent", "rush", "--video", str(film)
+    assert main(["play", str(run), *options]) == 0
+    with Image.open(film) as frames:
+        assert frames.n_frames == 3
+    assert "trained against rush" in capsys.readouterr().out
+
+
+def test_a_folder_with_a_run_is_not_trained_over(run, capsys):
+    assert main(["train", "--config", str(run / "config.yaml"), "--run", str(run)]) == 1
+    assert f"--resume {run} goes on" in capsys.readouterr().err
+
+
+def test_resume_goes_on_with_the_runs_own_settings(run, capsys):
+    assert main(["train", "--resume", str(run)]) == 0
+    assert "2 of 2 updates" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["train", "--config", "a.yaml", "--resume", "b"], "name one"),
+        (["train", "--env", "nowhere_v0"], "nowhere_v0"),
+        (["train", "--updates", "0"], "updates must be from 1"),
+        (["evaluate", "nowhere"], "nowhere: no checkpoint"),
+        (["play", "nowhere"], "nowhere: no checkpoint"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(arguments, message, capsys):
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_training_without_its_packages_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["train"]) == 1
+    assert 'training needs torch: pip install "seer-env[train]"' in capsys.readouterr().err
+
+
+def test_a_world_is_stepped_without_torch():
+    program = """
+import sys
+from seer_env.cli import main
+import seer_env.envs.aircraft_v0, seer_env.envs.battle_v0, seer_env.envs.pcs_v0
+status = main("run flock_v0 --agents 8 --steps 2 --scheduler python".split())
+assert not [name for name in sys.modules if name.partition(".")[0] in ("torch", "safetensors")]
+sys.exit(status)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

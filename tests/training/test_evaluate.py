@@ -1,0 +1,48 @@
+"""Intervals against published values, and episodes against their own sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import seer_env
+from seer_env.envs.pcs.policies import with_guards
+from seer_env.envs.pcs.search import evaluate
+from seer_env.training.evaluate import bootstrap, play_episode, wilson
+
+
+def test_wilson_by_hand():
+    """8 of 10: centre (0.8 + 0.19207) / 1.38415, half width 0.22629 (Wilson's formula with z = 1.96)."""
+    share = wilson(8, 10)
+    assert share.estimate == 0.8
+    assert share.low == pytest.approx(0.4902, abs=1e-3)
+    assert share.high == pytest.approx(0.9433, abs=1e-3)
+
+
+def test_wilson_does_not_call_a_hundred_of_a_hundred_certain():
+    share = wilson(100, 100)
+    assert share.high == 1.0
+    assert share.low == pytest.approx(100 / (100 + 1.959964**2))
+
+
+def test_bootstrap_of_equal_values_has_no_width():
+    assert bootstrap([2.5] * 7) == (2.5, 2.5, 2.5)
+
+
+def test_bootstrap_is_near_the_normal_interval_of_many_values():
+    values = np.random.default_rng(1).normal(3.0, 2.0, 400)
+    interval = bootstrap(values)
+    half = 1.96 * values.std() / 20
+    assert interval.estimate == values.mean()
+    assert interval.low == pytest.approx(values.mean() - half, abs=0.03)
+    assert interval.high == pytest.approx(values.mean() + half, abs=0.03)
+
+
+def test_an_episode_is_counted_as_the_search_for_guard_channels_does():
+    world = {"n_agents": 36, "max_cycles": 5, "channels": 10, "interarrival": 8.0, "max_guard": 2}
+    known = evaluate(lambda env: with_guards(env.model, np.ones(36)), world, [3])
+    env = seer_env.make("pcs_v0", **world, static_guard=1)
+    found = play_episode(env, env.policies["guard"], 3)
+    assert found["reward"] == pytest.approx(known.reward)
+    assert [found[name] for name in ("blocked", "dropped", "outages")] == list(known[1:])
+    env.close()

@@ -1,0 +1,161 @@
+"""Training as a whole: it learns what is best, stops at nonsense, and goes on where it was interrupted."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from seer_env.training import trainer
+from seer_env.training.checkpoints import CheckpointError, find_checkpoint
+from seer_env.training.config import TrainConfig
+from seer_env.training.mappo import TrainingError
+from seer_env.training.trainer import set_up, train
+
+GAMES = Path(__file__).parent / "games.py"
+FLOCK = TrainConfig(
+    env="flock_v0", world={"n_agents": 20}, max_cycles=10, copies=2, updates=4, rollout_steps=8, epochs=2,
+    minibatch_size=64, group_size=16, hidden=(8, 8),
+)  # fmt: skip
+
+
+def progress_of(run: Path) -> list[dict[str, str]]:
+    with (run / "progress.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_waiting_for_the_larger_reward_is_learned(tmp_path):
+    config = TrainConfig(
+        env=f"{GAMES}:Patience", run=tmp_path, copies=8, updates=25, rollout_steps=16, epochs=4,
+        minibatch_size=128, hidden=(16,), learning_rate=0.03, entropy=0.05,
+    )  # fmt: skip
+    train(config)
+    rows = progress_of(tmp_path)
+    assert float(rows[-1]["charts/episodic_return"]) > 2.7, "3 is best, 1 for who looks one step ahead"
+    assert float(rows[0]["charts/episodic_return"]) < 2.0
+
+
+def test_values_of_an_endless_game_do_not_suffer_from_its_truncation():
+    """1 a step for ever is worth 1 / (1 - discount) = 4 in every step, the last before a cut as well."""
+    config = TrainConfig(
+        env=f"{GAMES}:Endless", copies=4, updates=60, rollout_steps=16, epochs=8, discount=0.75,
+        hidden=(16,), learning_rate=0.01, learning_rate_end=0.001, normalise_observations=False,
+    )  # fmt: skip
+    learner, worker = set_up(config)
+    worker.worlds.reset(0)
+    for index in range(config.updates):
+        learner.update(worker.collect(), index)
+    values = worker.collect().values
+    assert values.min().item() == pytest.approx(4.0, abs=0.1)
+    assert values.max().item() == pytest.approx(4.0, abs=0.1)
+
+
+def test_a_reward_that_is_not_a_number_stops_with_the_agents_name(tmp_path):
+    config = TrainConfig(env=f"{GAMES}:Endless", world={"broken": "berta"}, run=tmp_path, copies=2)
+    with pytest.raises(TrainingError, match="reward of agent 'berta' in world 0 is not finite in step 3"):
+        train(config)
+
+
+def files(run: Path) -> dict[str, bytes]:
+    """The last checkpoint, but for the time that it took and the name of its run."""
+    folder = find_checkpoint(run)
+    skipped = ("state.json", "config.yaml")
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in skipped}
+
+
+def interrupted_after(update: int, monkeypatch) -> None:
+    write = trainer.RunLog.write
+
+    def note(self, done, figures):
+        write(self, done, figures)
+        if done == update:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(trainer.RunLog, "write", note)
+
+
+def test_a_run_that_was_interrupted_goes_on_bit_for_bit(tmp_path, monkeypatch):
+    whole, parts = (dataclasses.replace(FLOCK, run=tmp_path / name) for name in ("whole", "parts"))
+    assert train(whole).updates == 4
+    with monkeypatch.context() as patch:
+        interrupted_after(2, patch)
+        assert train(parts).updates == 2
+    assert train(parts, resume=find_checkpoint(parts.run)).updates == 4
+    assert files(whole.run).keys() == {"model.safetensors", "state.safetensors", "world_0.npz", "world_1.npz"}
+    assert files(whole.run) == files(parts.run)
+
+
+def test_progress_of_an_interrupted_run_is_complete(tmp_path, monkeypatch):
+    config = dataclasses.replace(FLOCK, run=tmp_path)
+    with monkeypatch.context() as patch:
+        interrupted_after(2, patch)
+        train(config)
+    train(config, resume=find_checkpoint(tmp_path))
+    rows = progress_of(tmp_path)
+    assert [int(row["update"]) for row in rows] == [1, 2, 3, 4]
+    decisions = [int(float(row["charts/decisions"])) for row in rows]
+    assert decisions == [320, 640, 960, 1280], "2 copies of 20 agents for 8 steps"
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_not(tmp_path):
+    runs = [
+        dataclasses.replace(FLOCK, updates=1, run=tmp_path / str(i), seed=seed)
+        for i, seed in enumerate((1, 1, 2))
+    ]
+    for config in runs:
+        train(config)
+    first, again, other = (files(config.run)["model.safetensors"] for config in runs)
+    assert first == again != other
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "state.safetensors", "state.json"])
+def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, name):
+    config = dataclasses.replace(FLOCK, updates=1, run=tmp_path)
+    train(config)
+    path = find_checkpoint(tmp_path) / name
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(CheckpointError, match=name):
+        train(config, resume=find_checkpoint(tmp_path))
+
+
+def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
+    train(dataclasses.replace(FLOCK, updates=1, run=tmp_path))
+    wider = dataclasses.replace(FLOCK, updates=2, run=tmp_path, hidden=(9, 9))
+    with pytest.raises(CheckpointError, match="not of these networks"):
+        train(wider, resume=find_checkpoint(tmp_path))
+
+
+def test_what_an_agent_that_is_not_live_left_has_no_influence():
+    config = TrainConfig(env=f"{GAMES}:Patience", copies=4, rollout_steps=8, hidden=(8,))
+    learner, worker = set_up(config)
+    worker.worlds.reset(0)
+    batch = worker.collect()
+    assert not batch.active.all()
+    before = {name: tensor.clone() for name, tensor in learner.networks.state_dict().items()}
+    shuffling = learner.generator.get_state()
+    updated = []
+    for rubbish in (0.0, 1e6):
+        learner, worker = set_up(config)
+        learner.networks.load_state_dict(before)
+        learner.generator.set_state(shuffling)
+        for tensor in (batch.observations, batch.rewards, batch.values):
+            tensor[~batch.active] = rubbish
+        learner.update(batch, 0)
+        updated.append({name: tensor.clone() for name, tensor in learner.networks.state_dict().items()})
+    assert all(torch.equal(updated[0][name], updated[1][name]) for name in before)
+
+
+def test_it_trains_in_an_env_of_pettingzoo(tmp_path):
+    pytest.importorskip("mpe2", reason="PettingZoo's particle envs are a package of their own")
+    config = TrainConfig(
+        env="mpe2.simple_spread_v3:parallel_env", world={"max_cycles": 10}, run=tmp_path, copies=2, updates=2,
+        rollout_steps=16,
+    )  # fmt: skip
+    assert train(config).decisions == 2 * 2 * 3 * 16
+    assert np.isfinite(float(progress_of(tmp_path)[-1]["charts/reward"]))

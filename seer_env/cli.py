@@ -18,6 +18,7 @@ from seer_env.commands.make_env import MakeEnv
 from seer_env.commands.output import CommandError
 from seer_env.commands.play import Play
 from seer_env.commands.run import INTERRUPTED, Run
+from seer_env.commands.stpa import Stpa
 from seer_env.commands.trace import Trace
 from seer_env.commands.tracks import Tracks
 from seer_env.commands.train import Train, train
@@ -57,6 +58,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "play": Play,
+    "stpa": Stpa,
 }
 CONFIG = (tyro.conf.FlagCreatePairsOff,)
 DESCRIPTION = f"""seer_env {__version__}: many-agent environments in one shared world.

@@ -89,7 +89,7 @@ class Sweep:
         """Effective CPUs of the machine."""
         return int(self.static.cpus)
 
-    def times(self, turns: Sequence[int] | slice = slice(None)) -> np.ndarray:
+    def times(self, turns: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Median over some turns of a step's time, float64 `[candidates]`."""
         return np.median(self.seconds[turns], axis=0)
 

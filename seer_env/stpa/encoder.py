@@ -26,13 +26,13 @@ class Encoder:
     """
 
     def __init__(self, weights: Mapping[str, np.ndarray]):
-        self._weights = weights
+        self.weights = weights
         self._blocks = len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
 
     @property
     def size(self) -> int:
         """Length of a representation."""
-        return self._weights[f"blocks.{self._blocks - 1}.second.bias"].shape[0]
+        return self.weights[f"blocks.{self._blocks - 1}.second.bias"].shape[0]
 
     def __call__(self, trace: np.ndarray) -> np.ndarray:
         """The representation of a trace `F` `[metrics, T, 3]`: float32 `[size]`."""
@@ -40,12 +40,12 @@ class Encoder:
 
     def prepared(self, trace: np.ndarray) -> np.ndarray:
         """Channels `[T, C]`, standardised; what is masked is 0, the mean of the training data."""
-        standard = (channels(trace) - self._weights["mean"]) / self._weights["scale"]
+        standard = (channels(trace) - self.weights["mean"]) / self.weights["scale"]
         return np.nan_to_num(standard, nan=0.0).astype(np.float32)
 
     def per_step(self, x: np.ndarray) -> np.ndarray:
         """Representations of the steps, `[T, size]`, of prepared channels."""
-        w = self._weights
+        w = self.weights
         x = x @ w["input.weight"].T + w["input.bias"]
         for block in range(self._blocks):
             name, dilation = f"blocks.{block}", 2**block

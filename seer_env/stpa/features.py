@@ -31,8 +31,8 @@ METRICS = (
     "event_ns",  # of the window, per event: rises where cores fight over cache lines
     "outputs_ns",  # of the outputs
     "worker_events",  # by worker
-    "worker_busy_ns",  # by worker: on claims
-    "worker_idle",  # by worker: share of the step not spent on claims
+    "worker_busy_ns",  # by worker: not waiting
+    "worker_idle",  # by worker: share of the step spent waiting
     "lost_claims",  # by worker: compare-and-swaps lost
     "run_share",  # by thread: on a CPU
     "delay_share",  # by thread: ready, and waiting for a CPU

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seer_env.runtime.schedulers.compiled import CompiledEngine
 from seer_env.stpa.features import aggregate
 from seer_env.stpa.probes import THREAD_COLUMNS, Probes, ProcessReading
 
 if TYPE_CHECKING:
-    from seer_env.runtime.engine import Engine, StepStats
+    from seer_env.runtime.engine import Engine
     from seer_env.runtime.schedulers.copies import CopiesEngine
+    from seer_env.runtime.stats import StepStats
 
 __all__ = ["LENGTH", "record"]
 
@@ -56,7 +56,6 @@ class _Sample:
     def __init__(self, engine: Engine | CopiesEngine):
         self._engine, self.steps, self.seconds = engine, 0, 0.0
         self._stats: list[StepStats] = []
-        self._workers: list[np.ndarray] = []
 
     def take(self, step: Callable[[], object]) -> None:
         """Run steps until they have lasted `SAMPLE_S`."""
@@ -64,8 +63,6 @@ class _Sample:
         while self.seconds < SAMPLE_S:
             step()
             self._stats.append(self._engine.stats)
-            if isinstance(self._engine, CompiledEngine):
-                self._workers.append(self._engine.worker_counts())
             self.steps += 1
             self.seconds = time.perf_counter() - begun
 
@@ -87,13 +84,15 @@ class _Sample:
         }
 
     def _by_worker(self) -> dict[str, np.ndarray]:
-        if not self._workers:  # schedulers that do not count so
+        if not self._stats[0].workers:  # copies: their workers go from world to world
             return {}
-        events, busy_ns, lost = np.mean(self._workers, axis=0)
+        per_step = [[(w.events, w.busy_s, w.lost_claims) for w in s.workers] for s in self._stats]
+        events, busy_s, lost = np.mean(per_step, axis=0).T
+        running_s = np.mean([s.running_s for s in self._stats])
         return {
             "worker_events": np.log10(1.0 + events),
-            "worker_busy_ns": np.log10(1.0 + busy_ns),
-            "worker_idle": 1.0 - np.minimum(1.0, 1e-9 * busy_ns * self.steps / self.seconds),
+            "worker_busy_ns": np.log10(1.0 + 1e9 * busy_s),
+            "worker_idle": np.clip(1.0 - busy_s / running_s, 0.0, 1.0),
             "lost_claims": np.log10(1.0 + lost),
         }
 

@@ -45,7 +45,7 @@ def test_a_masked_entry_counts_as_the_mean_of_the_training_data(pair):
     masked = trace.copy()
     masked[3] = np.nan
     assert (encoder.prepared(masked)[:, 9:12] == 0.0).all()
-    trace[3] = encoder._weights["mean"][9:12]
+    trace[3] = encoder.weights["mean"][9:12]
     np.testing.assert_allclose(encoder(masked), encoder(trace), atol=1e-5)
 
 

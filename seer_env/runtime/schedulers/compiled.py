@@ -245,13 +245,6 @@ class CompiledEngine(Engine):
         counts = dict(zip(STEP_COUNTS, self._counts.tolist()))
         return counts["begun_at"], counts["drained_at"], counts["ended_at"]
 
-    def worker_counts(self) -> np.ndarray:
-        """Of the last step, float64 `[3, threads]`: each worker's events, nanoseconds on claims of shared
-        phases, and lost compare-and-swaps of claims."""
-        workers = self._memory.workers[: self.threads]
-        claims_ns = workers["busy"] - workers["alone"]
-        return np.array([workers["events"], claims_ns, workers["lost_claims"]], np.float64)
-
     # -- checkpoints -------------------------------------------------------------------------------
 
     def _keep_checkpoint(self) -> None:

@@ -50,12 +50,13 @@ def standard(traces: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit_encoder(
-    traces: Sequence[np.ndarray], seed: int, options: Options = Options()
+    traces: Sequence[np.ndarray], seed: int, options: Options | None = None
 ) -> dict[str, np.ndarray]:
     """Weights for `encoder.Encoder`, trained on traces `F` `[metrics, T, 3]`.
 
     Those of the last half of the batches are averaged.
     """
+    options = options or Options()
     torch.set_num_threads(1)  # of a network this small, threads would mostly wait for each other
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)

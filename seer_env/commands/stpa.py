@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,24 +82,27 @@ class Calibrate:
     """Write so many simulated sweeps; needs --data."""
     out: Folder = Path("stpa-simulated")
     """Where simulated sweeps go."""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    costs: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """Take the costs from an earlier run's --json instead of measuring them."""
+    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE", help_behavior_hint="")] = (
+        None
+    )
     """Write what was measured here."""
 
     def main(self) -> int:
         """Measure, print, check, synthesise."""
         from seer_env.bench.report import print_table
         from seer_env.bench.timing import machine
-        from seer_env.stpa.calibrate import calibrate, event_costs
         from seer_env.stpa.dataset import write_sweeps
+        from seer_env.stpa.scheduler_model import Costs
         from seer_env.stpa.simulate import model_error, synthesise
-        from seer_env.threads import effective_cpus
 
         if self.synthesise and self.data is None:
             raise CommandError("--synthesise needs --data: simulated worlds are made from measured ones")
-        check_writable(self.json)
+        check_writable(self.json_file)
         real = [] if self.data is None else [s for s in _sweeps([self.data]) if not s.simulated]
-        costs, events = calibrate(effective_cpus()), event_costs()
-        figures = {**costs._asdict(), **events}
+        figures = self._figures()
+        costs = Costs(**{name: figures[name] for name in Costs._fields})
         rows = [(name, f"{value:,.2f}") for name, value in figures.items()]
         print_table("This machine, nanoseconds", ("what", "measured"), rows, machine())
         errors = model_error(real, costs) if real else {}
@@ -106,12 +110,24 @@ class Calibrate:
             rows = [(str(k), f"{error:.3f}") for k, error in errors.items()]
             title = f"Model of the scheduler beside {len(real)} real sweeps"
             print_table(title, ("threads", "median |log2 error| of t / t(serial)"), rows)
-        write_json(self.json, {"costs": figures, "model_error": errors})
+        write_json(self.json_file, {"costs": figures, "model_error": errors})
         if self.synthesise:
             self.out.mkdir(parents=True, exist_ok=True)
             write_sweeps(self.out, synthesise(real, costs, self.synthesise))
             print(f"{self.synthesise} simulated sweeps: {self.out.absolute()}")
         return 0
+
+    def _figures(self) -> dict[str, float]:
+        """Nanoseconds by name, measured or from a file."""
+        if self.costs is not None:
+            try:
+                return json.loads(self.costs.read_text())["costs"]
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise CommandError(f"--costs {self.costs}: {error!r}; give what --json wrote") from error
+        from seer_env.machine import effective_cpus
+        from seer_env.stpa.calibrate import calibrate, event_costs
+
+        return {**calibrate(effective_cpus())._asdict(), **event_costs()}
 
 
 @dataclass
@@ -154,7 +170,9 @@ class Evaluate:
     """Folders of sweeps, real and simulated."""
     seeds: int = 5
     """Splits of each kind."""
-    json: Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    json_file: Annotated[Path | None, tyro.conf.arg(name="json", metavar="FILE", help_behavior_hint="")] = (
+        None
+    )
     """Write the rows of all tables here."""
 
     def main(self) -> int:
@@ -166,7 +184,7 @@ class Evaluate:
 
         if self.seeds < 1:
             raise CommandError(f"--seeds {self.seeds}: at least 1")
-        check_writable(self.json)
+        check_writable(self.json_file)
         sweeps = _sweeps(self.data)
         scores: dict[str, list] = {}
         every = list(splits(sweeps, self.seeds))
@@ -179,7 +197,7 @@ class Evaluate:
         rows = {name: evaluate.table(some) for name, some in scores.items()}
         for name, some in rows.items():
             evaluate.print_scores(name, some)
-        write_json(self.json, {"label_noise": evaluate.noise(sweeps), "tables": rows})
+        write_json(self.json_file, {"label_noise": evaluate.noise(sweeps), "tables": rows})
         for name, figures in evaluate.noise(sweeps).items():
             print(f"Labels of {name} sweeps: the halves of {figures['disagree']:.0%} disagree, by "
                   f"{figures['log2']:.2f} in log2 on average.")  # fmt: skip

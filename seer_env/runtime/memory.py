@@ -248,10 +248,19 @@ class Memory:
         supers = self.block_min.reshape(-1, FANOUT).min(1)
         self.super_min[: len(supers)] = supers
 
+    @property
+    def n_pending(self) -> int:
+        """How many events are pending."""
+        return int(np.count_nonzero(self._records()["target"] >= 0))
+
+    def _records(self) -> np.ndarray:
+        """Slots that have ever been used; a free one has a negative target."""
+        used = min(int(self.sync[BUMP]), len(self.pool))
+        return self.pool[:used].view(np.uint8).view(self.event)
+
     def pending(self) -> np.ndarray:
         """The pending events in key order."""
-        used = min(int(self.sync[BUMP]), len(self.pool))
-        records = self.pool[:used].view(np.uint8).view(self.event)
+        records = self._records()
         records = records[records["target"] >= 0]
         pending = np.zeros(len(records), pending_dtype(self.model.payload_words))
         for name in pending.dtype.names:

@@ -4,8 +4,10 @@
 trace (`rehearsal`), searches among thread counts (`search`), remembers what it found (`choices`), and watches
 the steps that follow (`watch`). `report` shows what was decided and why.
 
-`trace.record` gives a trace of rehearsed steps, and `predictor.predict` proposes a thread count from it. What
-trains and evaluates the predictor is in `training` and `evaluation`, behind `seer-env stpa`.
+`trace.record` gives a trace of rehearsed steps, and `predictor.predict` proposes a thread count from it. Both
+run in NumPy: choosing imports neither torch nor xgboost.
 
-Choosing imports neither torch nor, where nothing is predicted, xgboost.
+Behind `seer-env stpa`: `plan` and `collect` measure sweeps, which `dataset` keeps; `calibrate` measures the
+machine for the `scheduler_model` that `simulate`s larger ones; `labels` says what is right; `training` holds
+what trains and evaluates.
 """

@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from functools import partial
+from typing import NamedTuple
 
 import numba
 import numpy as np
 from numba import int64, njit, prange
 
 from seer_env.envs.phold import Phold
-from seer_env.runtime.atomics import add, compare_and_swap, exchange, load
+from seer_env.runtime.atomics import compare_and_swap, exchange, load
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.layout import STRIDE
 from seer_env.runtime.schedulers.compiled import CompiledEngine
@@ -23,7 +23,9 @@ __all__ = ["EventCosts", "calibrate", "event_costs"]
 
 #: Measurements of each figure; the median counts.
 REPEATS = 5
-CLAIMS, PINGS, LAUNCHES = 200_000, 300, 200
+CLAIMS, WAKES, STEPS = 200_000, 100, 60
+#: A worker that has waited for so long has gone to sleep.
+ASLEEP_NS = int64(200_000)
 #: How long workers that outnumber the cores look at the clock, and from when a gap means another one ran.
 SLICES_NS, GAP_NS = int64(60_000_000), int64(300_000)
 
@@ -33,29 +35,37 @@ class EventCosts(dict[str, float]):
 
 
 def calibrate(cpus: int) -> Costs:
-    """Measure the costs of the scheduler's operations; with one CPU, what needs two is not contended.
+    """Measure the costs of the scheduler's operations; with one CPU, what needs two is taken as on one.
 
-    Takes about two seconds once its kernels are compiled.
+    Takes a few seconds once its kernels are compiled.
     """
-    claim = _median(lambda: _claims(np.zeros(STRIDE, np.int64), CLAIMS) / CLAIMS)
     together = min(cpus, 2)
+    claim = _median(lambda: _claims(np.zeros(STRIDE, np.int64), CLAIMS) / CLAIMS)
     both = _median(lambda: _shared_claims(np.zeros(STRIDE, np.int64), CLAIMS, together) / CLAIMS)
-    rounds = np.array([_ping_pong(np.zeros(3 * STRIDE, np.int64), PINGS) for _ in range(REPEATS)])
-    there_and_back, wake = np.median(rounds, axis=0) / PINGS
-    empty, pair, wide = (_median(partial(_launch, k, LAUNCHES)) / LAUNCHES for k in (1, together, cpus))
-    transition, inflation = _sharing(cpus)
+    wake, latency = _wakes()
+    single = _shared_rounds(1)
+    pair, wide = _shared_rounds(together), _shared_rounds(cpus)
     return Costs(
         claim=claim,
         contended=max(0.0, both - claim),
         wake=wake,
-        latency=max(0.0, there_and_back / 2.0 - wake),
-        launch=max(0.0, pair - empty),
-        launch_each=max(0.0, (wide - pair) / max(1, cpus - 2)),
-        transition=transition,
+        latency=latency,
+        launch=pair.entering_ns,
+        launch_each=max(0.0, (wide.entering_ns - pair.entering_ns) / max(1, cpus - 2)),
+        transition=pair.transition_ns,
         spin=_median(lambda: _spin(SPINS)),
         time_slice=_slice(cpus),
-        inflation=inflation,
+        inflation=max(0.0, pair.event_ns / single.event_ns - 1.0),
     )
+
+
+def _wakes() -> tuple[float, float]:
+    """What waking costs, and until the woken worker runs; zeros where the pool has one thread."""
+    if numba.get_num_threads() < 2:
+        return 0.0, 0.0
+    wakes = [_wake_ups(np.zeros(2 * STRIDE, np.int64), WAKES) for _ in range(REPEATS)]
+    wake, latency = np.median(wakes, axis=0).tolist()
+    return wake, latency
 
 
 def event_costs() -> EventCosts:
@@ -72,49 +82,37 @@ def _median(measure: Callable[[], float]) -> float:
     return statistics.median(measure() for _ in range(REPEATS))
 
 
-def _sharing(cpus: int) -> tuple[float, float]:
-    """Nanoseconds that sharing a round costs, and how much dearer events are when two cores share them."""
-    model = Phold(1024, 4, 0, 1.0, 1.0, 0.5, 4.0)
-    alone, rounds = _ns_per_step(model, 1, shared=False)
-    published, _ = _ns_per_step(model, 1, shared=True)
-    transition = max(0.0, published - alone) / rounds
-    if cpus < 2:
-        return transition, 0.0
-    engine = _engine(model, 2, shared=True)
-    step = _stepper(engine)
-    ratios = []
-    for _ in range(4 * REPEATS):
-        step()
-        stats = engine.stats
-        claimed_s = sum(w.busy_s - w.outputs_s - w.alone_s for w in stats.workers)
-        ratios.append(1e9 * claimed_s / max(1, stats.events))
-    engine.close()
-    single = _ns_per_event(model, "seer", 1)
-    return transition, max(0.0, statistics.median(ratios) / single - 1.0)
+class SharedRounds(NamedTuple):
+    """Of steps whose rounds are all shared: a transition between phases, an event, and what the step takes
+    beside its busiest worker, which is what entering and leaving the pool costs."""
+
+    transition_ns: float
+    event_ns: float
+    entering_ns: float
 
 
-def _engine(model: Phold, threads: int, shared: bool) -> CompiledEngine:
-    """An engine that shares every phase, or none."""
+def _shared_rounds(threads: int) -> SharedRounds:
+    model = Phold(512, 2, 200, 1.0, 1.0, 0.5, 4.0)
     engine = make_engine(model, "seer", threads)
     assert isinstance(engine, CompiledEngine)
-    limit = -1.0 if shared else np.inf
-    engine._memory.control["share_ns"] = engine._memory.control["clearly_ns"] = limit
+    engine._memory.control["share_ns"] = engine._memory.control["clearly_ns"] = -1.0  # share everything
     engine.reset(0)
-    return engine
+    step, measured = _stepper(engine), []
+    for _ in range(STEPS):
+        step()
+        stats = engine.stats
+        alone_s = sum(w.alone_s for w in stats.workers)
+        claimed_s = sum(w.busy_s - w.alone_s for w in stats.workers)
+        busiest_s = max(w.busy_s for w in stats.workers)
+        phases = max(1, 2 * stats.rounds)  # each round is executed and settled
+        measured.append((alone_s / phases, claimed_s / stats.events, stats.running_s - busiest_s))
+    engine.close()
+    return SharedRounds(*(1e9 * np.median(measured, axis=0)).tolist())
 
 
 def _stepper(engine: CompiledEngine) -> Callable[[], object]:
     actions, live = np.zeros((0, engine.model.action_size)), np.zeros(0, bool)
     return lambda: engine.step(actions, live)
-
-
-def _ns_per_step(model: Phold, threads: int, shared: bool) -> tuple[float, int]:
-    engine = _engine(model, threads, shared)
-    step = _stepper(engine)
-    ns = 1e9 * _median(lambda: _timed(step))
-    rounds = max(1, engine.stats.rounds)
-    engine.close()
-    return ns, rounds
 
 
 def _ns_per_event(model: Phold, scheduler: str, threads: int) -> float:
@@ -160,42 +158,26 @@ def _shared_claims(word, count, workers):
 
 
 @njit(parallel=True)
-def _ping_pong(words, count):
-    """Two workers block and wake each other in turn; the whole time, and that of waking."""
-    waking = np.zeros(2 * STRIDE)
-    begun = clock_ns()
+def _wake_ups(words, count):
+    """One worker wakes another that blocks; what waking costs it, and until the other runs, on average."""
+    times = np.zeros((2, STRIDE))
     for me in prange(2):
-        for turn in range(count):
-            awaited = int64(2 * turn + me)
-            while load(words, 0) != awaited:
-                seen = load(words, 0)
-                if seen != awaited:
-                    block_while_equal(words, 0, seen, int64(5))
-            exchange(words, 0, awaited + 1)
-            called = clock_ns()
-            wake_all(words, 0)
-            waking[me * STRIDE] += clock_ns() - called
-    return float(clock_ns() - begun), waking.sum() / 2.0
-
-
-@njit(parallel=True)
-def _pool(workers, words):
-    for _ in prange(workers):
-        add(words, 0, int64(1))
-
-
-def _launch(workers: int, count: int) -> float:
-    """Enter and leave the pool with some workers."""
-    words, before = np.zeros(STRIDE, np.int64), numba.get_num_threads()
-    numba.set_num_threads(min(workers, numba.config.NUMBA_NUM_THREADS))
-    try:
-        _pool(workers, words)
-        begun = time.perf_counter_ns()
-        for _ in range(count):
-            _pool(workers, words)
-        return float(time.perf_counter_ns() - begun)
-    finally:
-        numba.set_num_threads(before)
+        for turn in range(1, count + 1):
+            if me == 0:
+                begun = clock_ns()
+                while load(words, STRIDE) != turn - 1 or clock_ns() - begun < ASLEEP_NS:
+                    pause()
+                called = clock_ns()
+                times[1, 1] -= called
+                exchange(words, 0, int64(turn))
+                wake_all(words, 0)
+                times[0, 0] += clock_ns() - called
+            else:
+                while load(words, 0) != turn:
+                    block_while_equal(words, 0, int64(turn - 1), int64(50))
+                times[1, 0] += clock_ns()
+                exchange(words, STRIDE, int64(turn))
+    return times[0, 0] / count, (times[1, 0] + times[1, 1]) / count
 
 
 @njit

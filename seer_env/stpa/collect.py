@@ -14,6 +14,7 @@ from seer_env.bench.timing import interleaved
 from seer_env.machine import effective_cpus
 from seer_env.model import EventModel
 from seer_env.runtime.engine import make_engine
+from seer_env.runtime.schedulers.compiled import CompiledEngine
 from seer_env.stpa.dataset import SERIAL, Configuration, Profile, Sweep
 from seer_env.stpa.features import static_features
 from seer_env.stpa.plan import build
@@ -35,7 +36,9 @@ class Player:
 
     def __init__(self, model: EventModel, threads: int, seed: int):
         scheduler = "serial" if threads == SERIAL else "seer"
-        self.engine = make_engine(model, scheduler, max(1, threads))
+        engine = make_engine(model, scheduler, max(1, threads))
+        assert isinstance(engine, CompiledEngine)
+        self.engine = engine
         self.seconds = 0.0
         self._seed, self._model = seed, model
         reader, rng = ActionReader(model), np.random.default_rng(seed)
@@ -85,7 +88,7 @@ def sweep(configuration: Configuration, candidates: Sequence[int], turns: int = 
     for player in players.values():
         player.begin()
         player.measure(warm_up)
-    pending = len(traced.engine.capture().pending)
+    pending = traced.engine.n_pending
     trace = record(traced.engine, traced.step)
     _catch_up(list(players.values()))
     profile = _profile(serial, min(steps, 20))

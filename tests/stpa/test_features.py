@@ -97,3 +97,15 @@ def test_static_features_of_a_world_and_its_machine():
 def test_a_doubling_is_one_step_in_the_vector():
     small, large = (static_features(Phold(n), 0, 2, cores=2).vector() for n in (1023, 2047))
     assert large[0] - small[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("scheduler", ["serial", "seer"])
+def test_pending_events_are_counted_where_the_engine_stands(scheduler):
+    model = Phold(64, population=3, dt=1.0)
+    engine = make_engine(model, scheduler, 1 if scheduler == "serial" else 2)
+    engine.reset(0)
+    actions, live = np.zeros((0, model.action_size)), np.zeros(0, bool)
+    for _ in range(3):
+        assert engine.n_pending == len(engine.capture().pending) == 3 * 64, "PHOLD keeps its population"
+        engine.step(actions, live)
+    engine.close()

@@ -331,6 +331,11 @@ class CompiledEngine(Engine):
         self._checkpoint = None
 
     @property
+    def n_pending(self) -> int:
+        """Events pending at the boundary, or where a rehearsal stands."""
+        return self._memory.n_pending
+
+    @property
     def state(self) -> np.ndarray:
         self._recover()
         view = self._memory.state.view()

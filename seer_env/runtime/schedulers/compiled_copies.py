@@ -219,6 +219,11 @@ class CompiledCopies(CopiesEngine):
         rounds, shared_rounds, events = self._counts.tolist()
         return StepStats(events=events, rounds=rounds, shared_rounds=shared_rounds, window_s=self.elapsed_s)
 
+    @property
+    def n_pending(self) -> int:
+        """Events pending in all worlds, at their boundaries or where a rehearsal stands."""
+        return sum(world.n_pending for world in self._worlds)
+
     # -- resets ------------------------------------------------------------------------------------
 
     def _reset(self, seeds: Mapping[int, int]) -> Outputs:

@@ -7,12 +7,14 @@ representation and Gaussian process.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 import torch
 import xgboost
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.linear_model import Ridge
@@ -116,9 +118,11 @@ def trace_gp(lesson: Lesson) -> Callable[[Sweep], float]:
     rng = np.random.default_rng(lesson.seed)
     rows = rng.permutation(len(lesson.sweeps))[:MOST_ROWS]
     scaler = StandardScaler().fit(lesson.representations[rows])
-    kernel = RBF(8.0, (1.0, 100.0)) + WhiteKernel(0.1, (1e-3, 10.0))
+    kernel = RBF(8.0, (0.1, 1000.0)) + WhiteKernel(0.1, (1e-3, 10.0))
     model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=lesson.seed)
-    model.fit(scaler.transform(lesson.representations[rows]), lesson.targets[rows])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a scale at its bound is as good as beyond it
+        model.fit(scaler.transform(lesson.representations[rows]), lesson.targets[rows])
     return lambda s: float(model.predict(scaler.transform(lesson.encoder(s.trace)[None]))[0])
 
 

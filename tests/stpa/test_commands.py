@@ -17,7 +17,8 @@ from seer_env.stpa.scheduler_model import Costs
 def data(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
-    write_sweeps(folder, [made_up(i, 2, entities=100.0 + i) for i in range(6)])
+    worlds = ("phold", "flock")
+    write_sweeps(folder, [made_up(i, 2, world=worlds[i % 2], entities=100.0 + i) for i in range(6)])
     return folder
 
 

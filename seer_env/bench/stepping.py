@@ -21,6 +21,8 @@ __all__ = ["STPA", "Stepping", "World", "contest", "stpa"]
 STPA = "seer, STPA"
 #: A measurement has no more steps than this.
 MOST_STEPS = 1000
+#: Steps of an episode, which then begins anew: no world has lost many of its agents by then.
+EPISODE = 50
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,14 @@ class Stepping:
     def __init__(self, world: World, scheduler: str, threads: int | str, seed: int):
         arguments: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "max_cycles": ENDLESS}
         self.env: Any = make(world.name, **arguments, **world.arguments)
-        self._policy = self.env.policies[world.policy]
+        self._policy, self._seed = self.env.policies[world.policy], seed
         self.env.reset_arrays(seed)
         self.steps = 1
 
     def step(self) -> tuple[float, float]:
         """One step; seconds that it took, and seconds that the policy took before."""
+        if self.env.steps == EPISODE:
+            self.env.reset_arrays(self._seed)
         before = time.perf_counter()
         actions = self._policy(self.env)
         start = time.perf_counter()

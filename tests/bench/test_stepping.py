@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seer_env.bench.experiment import Contender
-from seer_env.bench.stepping import STPA, Stepping, World, contest, stpa
+from seer_env.bench.stepping import EPISODE, STPA, Stepping, World, contest, stpa
 from seer_env.errors import SeerError
 from seer_env.registration import make
 from seer_env.runtime.stats import StepStats, WorkerStats
@@ -41,6 +41,16 @@ def test_the_digest_is_that_of_an_env_in_which_the_policy_acts():
     assert stepping()["digest"] == int(env.digest()[:12], 16)
 
 
+def test_an_episode_begins_anew_before_many_agents_are_gone():
+    stepping = Stepping(World("aircraft_v0", "goal", {"n_agents": 20}), "serial", 1, 3)
+    digests = []
+    for _ in range(2):
+        stepping.steps = EPISODE
+        digests.append(stepping()["digest"])
+        assert stepping.env.live.sum() >= 18
+    assert digests[0] == digests[1]
+
+
 def test_rates_agree_with_the_latency():
     stepping = Stepping(PCS, "serial", 1, 0)
     stepping.steps = 3
@@ -62,8 +72,8 @@ def worker(busy_s: float, outputs_s: float = 0.0) -> WorkerStats:
 
 def test_workers_execute_for_shares_of_the_windows():
     class Env:
-        threads = 2
-        steps = iter(
+        threads, steps = 2, 0
+        stats = iter(
             [
                 StepStats(events=5, window_s=0.1, workers=(worker(0.09), worker(0.07, 0.02))),
                 StepStats(events=5, window_s=0.3, workers=(worker(0.17), worker(0.12, 0.01))),
@@ -71,7 +81,7 @@ def test_workers_execute_for_shares_of_the_windows():
         )
 
         def step_arrays(self, actions):
-            self.last_step_stats = next(self.steps)
+            self.last_step_stats = next(self.stats)
 
         def digest(self):
             return "0" * 32

@@ -237,8 +237,8 @@ class ReplayEngine(CompiledEngine):
         replay = self._memory.replay
         replay["events"], replay["count"] = events.ctypes.data, len(events)
         self.step(actions, live)
-        control = self._memory.control[0]
-        return (int(control["drained_at"]) - int(control["begun_at"])) * 1e-9
+        begun, drained, _ = self.instants
+        return (drained - begun) * 1e-9
 
     def is_at(self, recording: RecordingEngine) -> bool:
         """Whether rows, emission counters and random streams are those of a recorded world, to the byte."""

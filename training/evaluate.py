@@ -27,11 +27,19 @@ class Interval(NamedTuple):
 
 
 class Battles(NamedTuple):
-    """Outcomes of battles, counted. Undecided: both sides stand at the end, or none does."""
+    """Outcomes of battles, counted.
+
+    Attributes:
+        won: with more agents standing at the end than the opponent has (as Yang et al., *Mean Field
+            Multi-Agent Reinforcement Learning*, 2018, judge MAgent's battle).
+        lost, drawn: with fewer, or as many.
+        outright: of those won, with no opponent standing.
+    """
 
     won: int
     lost: int
-    undecided: int
+    drawn: int
+    outright: int
 
 
 def play_episode(env: SeerParallelEnv, policy: Policy, seed: int) -> dict[str, float]:
@@ -52,18 +60,15 @@ def play_episode(env: SeerParallelEnv, policy: Policy, seed: int) -> dict[str, f
 
 
 def fight(env: SeerParallelEnv, policy: Policy, opponent: Policy, seed: int) -> Battles:
-    """A battle in a world whose model has `sides`; by the seed the policy takes one side or the other.
-
-    It is won when none of the opponent's agents stands at its end, and some of the policy's do.
-    """
+    """A battle in a world whose model has `sides`; the policy has the second at odd seeds, else the first."""
     own = seed % 2
     players = facing(env, policy, opponent, own)
     env.reset_arrays(seed=seed)
     while env.agents:
         env.step_arrays(players(env))
-    left = env.model.standing(env.entities) > 0  # type: ignore[attr-defined]  # comes with `sides`
-    won, lost = bool(left[own] and not left[1 - own]), bool(left[1 - own] and not left[own])
-    return Battles(int(won), int(lost), int(not won and not lost))
+    standing = env.model.standing(env.entities)  # type: ignore[attr-defined]  # comes with `sides`
+    mine, others = standing[own], standing[1 - own]
+    return Battles(int(mine > others), int(mine < others), int(mine == others), int(mine > others == 0))
 
 
 def bootstrap(values: Sequence[float], resamples: int = 10_000) -> Interval:

@@ -60,7 +60,7 @@ def test_evaluate_counts_battles_against_every_baseline(run, tmp_path, capsys):
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["opponents"].keys() == {"random", "rush"}
     for battles in found["opponents"].values():
-        assert battles["won"] + battles["lost"] + battles["undecided"] == 2
+        assert battles["won"] + battles["lost"] + battles["drawn"] == 2
     assert "rush" in capsys.readouterr().out
 
 

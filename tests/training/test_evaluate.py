@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import seer_env
+from seer_env.envs.battle.constants import STAY
 from seer_env.envs.pcs.policies import with_guards
 from seer_env.envs.pcs.search import evaluate
-from seer_env.training.evaluate import bootstrap, play_episode, wilson
+from seer_env.training.evaluate import Battles, bootstrap, fight, play_episode, wilson
 
 
 def test_wilson_by_hand():
@@ -45,4 +46,24 @@ def test_an_episode_is_counted_as_the_search_for_guard_channels_does():
     found = play_episode(env, env.policies["guard"], 3)
     assert found["reward"] == pytest.approx(known.reward)
     assert [found[name] for name in ("blocked", "dropped", "outages")] == list(known[1:])
+    env.close()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_who_attacks_beats_who_stands_still_from_either_side(seed):
+    env = seer_env.make("battle_v0", n_agents=12, max_cycles=200, threads=1)
+    standing_still = lambda env: np.full((12, 1), STAY)  # noqa: E731
+    assert fight(env, env.policies["rush"], standing_still, seed) == Battles(1, 0, 0, 1)
+    assert fight(env, standing_still, env.policies["rush"], seed) == Battles(0, 1, 0, 0)
+    assert fight(env, standing_still, standing_still, seed) == Battles(0, 0, 1, 0)
+    env.close()
+
+
+def test_aircraft_that_fly_their_routes_make_good_what_they_fly():
+    env = seer_env.make("aircraft_v0", n_agents=50, max_cycles=40)
+    found = play_episode(env, env.policies["goal"], 1)
+    assert 0.95 < found["efficiency"] < 1.02
+    assert 0.9 < found["pace"] < 1.1
+    astray = play_episode(env, lambda env: np.tile([1.0, 0.0, 0.0], (50, 1)), 1)  # in circles
+    assert astray["efficiency"] < 0.5
     env.close()

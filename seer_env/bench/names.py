@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "flock": Place("flock", "FlockExperiment", "agents beside a plain loop"),
     "worlds": Place("worlds", "WorldsExperiment", "every world at its sizes beside a heap; MAgent2; copies"),
     "breakdown": Place("breakdown", "BreakdownExperiment", "where the time of a step with a policy goes"),
+    "scaling": Place("scaling", "ScalingExperiment", "over entities, over threads; the efficiency of two"),
     "motivation": Place("motivation", "MotivationExperiment", "battle beside MAgent2, end to end"),
     "throughput": Place(
         "throughput", "ThroughputExperiment", "Aircraft over event time: ross-t, seer, seer with STPA"

@@ -222,6 +222,7 @@ CONTROL = np.dtype(
         # in a row were like it
         ("turns", "i8", (3,)),
         ("patience", "i8", (3,)),  # turns until both ways are tried again, 0 at first
+        ("sooner", "i8", (3,)),  # the answer of experience to the last one
         ("last_shared", "i8", (3,)),
         ("streak", "i8", (3,)),
         ("deadline", "i8"),

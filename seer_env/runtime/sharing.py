@@ -17,10 +17,12 @@ from seer_env.runtime.window import workers_of
 #: A phase is shared when its work is worth more than this: a sleeping worker costs a wake-up of
 #: several microseconds, and every line it touches moves between cores.
 SHARE_NS = 12_000.0
-#: And without asking experience when it is worth more than this.
+#: And without asking experience when its work is worth more than this beyond the price of moving it.
 CLEARLY_NS = 2_000_000.0
+#: What it costs at most to move an item, or an event, to a core far away: some lines of 100 to 200 ns each.
+MOVE_NS = 1000.0
 #: Of so many phases a run is done alone and a run shared, whichever was faster lately; of twice as many each
-#: time that sharing was slower.
+#: time, as long as that does not change which way is faster.
 EXPLORE, RUN, MOST_PATIENCE = 200, 5, 12_800
 #: Phases that go by until a change of way shows what it is worth.
 SETTLED_IN = 3
@@ -38,7 +40,10 @@ def worth_sharing(control, kind, total, cost):
     work = total * cost
     if work <= control.share_ns and total <= MOST_ITEMS:
         return False
-    if control.threads == 1 or work > control.clearly_ns or kind not in (EXECUTE, ACT, OBSERVE):
+    if control.threads == 1 or kind not in (EXECUTE, ACT, OBSERVE):
+        return True
+    units = total * control.events_per_entity if kind == EXECUTE else float(total)
+    if max(0.0, work - units * MOVE_NS) > control.clearly_ns:
         return True
     row = row_of(kind)
     shared = way(control, row, likeness(kind, total))
@@ -50,27 +55,27 @@ def worth_sharing(control, kind, total, cost):
 @kernel
 def way(control, row, k):
     """1 if the next phase of this kind, one like k, is to be shared; 0 if one worker is to do it alone."""
+    sooner = sooner_shared(control, k)
+    if sooner != control.sooner[row]:
+        control.sooner[row], control.patience[row] = sooner, EXPLORE
     patience = max(control.patience[row], EXPLORE)
     control.turns[row] += 1
     if control.turns[row] >= patience:
-        # On a busy machine a shared phase may wait for a core that was taken away: do not try it often.
-        lost = sooner_shared(control, k) == 0
-        control.turns[row] = 0
-        control.patience[row] = min(2 * patience, MOST_PATIENCE) if lost else EXPLORE
+        control.turns[row], control.patience[row] = 0, min(2 * patience, MOST_PATIENCE)
     turn = control.turns[row]
     if turn < RUN:
-        return int64(0)
-    if patience // 2 <= turn < patience // 2 + RUN:
         return int64(1)
-    return sooner_shared(control, k)
+    if patience // 2 <= turn < patience // 2 + RUN:
+        return int64(0)
+    return sooner
 
 
 @kernel
 def sooner_shared(control, k):
-    """1 if phases like k have been done sooner when shared, or that is not known; else 0."""
+    """1 if phases like k have been done sooner when shared, or not shared yet; else 0."""
     alone, shared = control.direct_units[k], control.shared_units[k]
     if alone == 0.0 or shared == 0.0:
-        return int64(1 if alone != 0.0 else 0)
+        return int64(1 if shared == 0.0 else 0)
     return int64(1 if control.shared_ns[k] * alone < control.direct_ns[k] * shared else 0)
 
 

@@ -86,12 +86,17 @@ def offering(scheduler, perform):
             wall = wall_of(control, kind, started)
             remember(control, control.direct_ns, control.direct_units, kind, total, wall, units)
             return False
-        grain = max(int64(GRAIN_NS / cost), total // (8 * control.threads))
-        grain = max(int64(1), min(grain, int64(PAUSE_NS / cost), MOST_ITEMS))
-        share(control, kind, total, cost, grain)
+        least, most = int64(GRAIN_NS / cost), int64(PAUSE_NS / cost)
+        share(control, kind, total, cost, grains(min(least, most), most))
         return True
 
     return offer
+
+
+@kernel
+def grains(least, most):
+    """The word `GRAIN`: the least and the most items of a claim."""
+    return (min(max(int64(1), most), MOST_ITEMS) << 32) | min(max(int64(1), least), MOST_ITEMS)
 
 
 @kernel

@@ -41,6 +41,16 @@ WORKER_BYTES = WORKER.itemsize
 
 
 @kernel
+def size_of(left, grain, threads):
+    """Items of a claim when `left` are unclaimed: fewer and fewer, so that all workers end together.
+
+    Polychronopoulos and Kuck, "Guided self-scheduling", IEEE Transactions on Computers 1987.
+    """
+    most, least = grain >> 32, grain & 0xFFFFFFFF
+    return min(left, max(least, min(most, left // (4 * threads))))
+
+
+@kernel
 def claim(control, worker, phase, kind, total, grain):
     """Claim a range of the phase's items: its first item, or -1 if none is left or it is over."""
     sync = sync_of(control)
@@ -49,7 +59,8 @@ def claim(control, worker, phase, kind, total, grain):
         first = word & 0xFFFFFFFF
         if first >= total:
             return int64(-1)
-        seen = compare_and_swap(sync, CLAIM, word, word + grain)
+        items = size_of(total - first, grain, control.threads)
+        seen = compare_and_swap(sync, CLAIM, word, word + items)
         if seen == word:
             return first
         word = seen
@@ -108,7 +119,7 @@ def working(scheduler, claim, perform, transition):
                     return
                 phase = load(sync, PHASE)
                 continue
-            items = min(grain, total - first)
+            items = size_of(total - first, grain, control.threads)
             worker.claims += 1
             worker.drained_at = control.drained_at
             started, events = clock_ns(), worker.events

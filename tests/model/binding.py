@@ -59,7 +59,7 @@ class Binding(Pool):
                 yield from self.wait_for_phase(phase)
                 phase = yield from self.read_phase()
                 continue
-            items = min(grain, total - first)
+            items = self.size_of(total - first, grain)
             del grain
             yield from self.perform(kind, first, first + items)
             if kind == EXECUTE:

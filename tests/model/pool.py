@@ -135,11 +135,16 @@ class Pool:
             first = word & 0xFFFFFFFF
             if first >= total:
                 return -1
-            seen = yield compare_and_swap("CLAIM", word, word + grain)
+            seen = yield compare_and_swap("CLAIM", word, word + self.size_of(total - first, grain))
             if seen == word:
                 return first
             word = seen
         return -1
+
+    @staticmethod
+    def size_of(left, grain):
+        """As `worker.size_of`: more than `grain` while many items are left."""
+        return min(left, max(grain, left // 2))
 
     def claim_of(self, kind, phase, total, grain):
         """The claim that `working` is given; a scheduler may claim by the kind of phase."""
@@ -199,7 +204,7 @@ class Pool:
                     return 0
                 phase = yield from self.read_phase()
                 continue
-            items = min(grain, total - first)
+            items = self.size_of(total - first, grain)
             del grain
             yield from self.perform(kind, first, first + items)
             del kind, first

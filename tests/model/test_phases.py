@@ -46,6 +46,10 @@ def test_two_workers_do_every_item_of_three_phases_once_and_sleep_past_none():
     assert run(Pool(*STEP), 2).states > 5000
 
 
+def test_two_workers_do_every_item_once_in_claims_that_shrink():
+    assert run(Pool(Phase(EXECUTE, 5, 1), Phase(SETTLE, 2, 1)), 2).states > 2000
+
+
 def test_three_workers_do_every_item_once():
     assert run(Pool(*GROWING), 3).states > 50_000
 

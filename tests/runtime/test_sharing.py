@@ -11,6 +11,7 @@ from seer_env.runtime.phases import EXECUTE
 from seer_env.runtime.sharing import (
     EXPLORE,
     MOST_PATIENCE,
+    MOVE_NS,
     RUN,
     SETTLED_IN,
     likeness,
@@ -64,7 +65,7 @@ def control():
     """Two workers that have known no phase yet."""
     record = np.zeros(1, CONTROL)[0]
     record["threads"], record["share_ns"], record["clearly_ns"] = 2, 12_000.0, 2_000_000.0
-    record["streak"] = SETTLED_IN
+    record["streak"], record["events_per_entity"] = SETTLED_IN, 1.0
     return record
 
 
@@ -78,10 +79,13 @@ def play(control, phases: int, alone: float, shared: float) -> list[bool]:
     return decisions
 
 
-def test_small_work_is_never_shared_and_clear_work_always(control):
+def test_small_work_is_never_shared_and_work_that_is_clear_beside_the_price_of_moving_it_always(control):
     control["share_ns"] = ENTITIES * COST
     assert not decide(control)
-    control["share_ns"], control["clearly_ns"] = 0.0, ENTITIES * COST - 1.0
+    control["share_ns"], control["clearly_ns"] = 0.0, 40_000.0
+    play(control, 2 * EXPLORE, alone=50_000.0, shared=90_000.0)
+    assert not decide(control)
+    control["events_per_entity"] = 99.0 / MOVE_NS
     assert all(decide(control) for _ in range(2 * EXPLORE))
 
 
@@ -110,21 +114,25 @@ def test_a_spoilt_phase_counts_as_at_most_twice_as_slow(control):
     assert control["direct_ns"].sum() == 0.75 * 1000.0 + 2.0 * 1000.0
 
 
-def test_what_is_sooner_is_done_but_for_the_runs_that_try_both_ways(control):
-    decisions = play(control, 10 * EXPLORE, alone=60_000.0, shared=35_000.0)
-    assert decisions[: RUN - 1] == [False] * (RUN - 1)
-    assert decisions.count(False) <= 11 * RUN
-    assert control["patience"][0] == EXPLORE
+def test_the_first_phases_are_shared(control):
+    assert decide(control)
 
 
-def test_sharing_that_loses_is_tried_less_and_less_but_not_never(control):
-    decisions = np.array(play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=90_000.0))
-    begun = np.flatnonzero(np.diff(decisions.astype(int)) == 1)
-    waits = np.diff(begun)
-    assert control["patience"][0] == MOST_PATIENCE
+@pytest.mark.parametrize("shared_is_faster", [True, False])
+def test_the_slower_way_is_tried_less_and_less_but_not_never(control, shared_is_faster):
+    shared = 35_000.0 if shared_is_faster else 90_000.0
+    decisions = np.array(play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=shared))
+    slower = (decisions != shared_is_faster)[EXPLORE:]
+    waits = np.diff(np.flatnonzero(np.diff(slower.astype(int)) == 1))
     assert (waits[1:] >= waits[:-1]).all()
     assert waits.max() == MOST_PATIENCE
-    assert decisions[EXPLORE:].mean() < 0.01
+    assert slower.mean() < 0.01
+
+
+def test_sharing_that_comes_to_lose_ends_before_the_next_try(control):
+    play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=35_000.0)
+    decisions = play(control, EXPLORE, alone=60_000.0, shared=90_000.0)
+    assert decisions.count(True) <= 3 * RUN
 
 
 def test_a_second_core_that_comes_back_is_found_again(control):

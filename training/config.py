@@ -127,7 +127,7 @@ class TrainConfig:
         if not self.hidden or min(self.hidden) < 1:
             raise ConfigError(f"hidden must be one or more layers of at least one unit, got {self.hidden!r}")
 
-    def progress_of(self, update: int, start: float, end: float) -> float:
+    def scheduled(self, update: int, start: float, end: float) -> float:
         """The value, at an update counted from 0, of what goes linearly from `start` to `end`."""
         return start + (end - start) * update / max(self.updates - 1, 1)
 

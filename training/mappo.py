@@ -179,7 +179,7 @@ class Learner:
             TrainingError: a loss is not finite.
         """
         config = self.config
-        rate = config.progress_of(index, config.learning_rate, config.learning_rate_end)
+        rate = config.scheduled(index, config.learning_rate, config.learning_rate_end)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         explained = self._estimate(batch)
@@ -214,7 +214,7 @@ class Learner:
         scale = networks.critic.last.normalise
         values = networks.critic(batch.observations, batch.world, batch.worlds)
         error = value_loss(values, scale(batch.values), scale(batch.returns), config.clip)
-        bonus = config.progress_of(index, config.entropy, config.entropy_end)
+        bonus = config.scheduled(index, config.entropy, config.entropy_end)
         loss = surrogate - bonus * entropy + config.value_weight * error
         if not torch.isfinite(loss):
             raise TrainingError(

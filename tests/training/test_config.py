@@ -71,4 +71,4 @@ def test_an_unknown_option_is_refused_with_the_nearest(capsys):
 
 def test_schedules_are_linear_from_the_first_update_to_the_last():
     config = TrainConfig(updates=5)
-    assert [config.progress_of(update, 1.0, 0.0) for update in range(5)] == [1.0, 0.75, 0.5, 0.25, 0.0]
+    assert [config.scheduled(update, 1.0, 0.0) for update in range(5)] == [1.0, 0.75, 0.5, 0.25, 0.0]

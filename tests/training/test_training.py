@@ -18,7 +18,7 @@ from seer_env.training.config import TrainConfig
 from seer_env.training.mappo import TrainingError
 from seer_env.training.trainer import set_up, train
 
-GAMES = Path(__file__).parent / "games.py"
+GAMES = Path(__file__).parents[1] / "parallel_games.py"
 FLOCK = TrainConfig(
     env="flock_v0", world={"n_agents": 20}, max_cycles=10, copies=2, updates=4, rollout_steps=8, epochs=2,
     minibatch_size=64, group_size=16, hidden=(8, 8),

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from games import Endless, Patience  # tests/training is on the path of its tests
+from parallel_games import Endless, Patience
 
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.worlds import ParallelWorlds, SeerWorlds, WorldsError, open_worlds
 
-GAMES = Path(__file__).parent / "games.py"
+GAMES = Path(__file__).parents[1] / "parallel_games.py"
 
 
 def test_actions_reach_their_agents_clipped_to_the_space():

@@ -59,10 +59,10 @@ class StepTrace:
     def title(self) -> str:
         """The step in one line."""
         stats, workers = self.stats, len(self.stats.workers)
-        return (
-            f"{self.world}, step {self.step}: {self.scheduler} on {workers} thread{'s' * (workers > 1)}, "
-            f"{stats.rounds:,} rounds, {stats.events:,} events, {100 * stats.idle_share:.0f} % idle"
-        )
+        counts = (workers, "thread"), (stats.rounds, "round"), (stats.events, "event")
+        threads, rounds, events = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in counts)
+        idle = f"{100 * stats.idle_share:.0f} % idle"
+        return f"{self.world}, step {self.step}: {self.scheduler} on {threads}, {rounds}, {events}, {idle}"
 
     @property
     def missing(self) -> str:

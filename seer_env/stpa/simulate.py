@@ -19,6 +19,8 @@ EXPLORED = 0.025
 NOISE, SPREAD = 0.02, 0.35
 #: Machines that are simulated, by cores.
 MACHINES = (2, 4, 8, 16, 32, 64)
+#: How many times as many items as the measured phases simulated ones have, and how many times as dear ones.
+LARGER, DEARER = (0.3, 30.0), (0.3, 10.0)
 #: Indices of simulated configurations begin here.
 FIRST_INDEX = 1_000_000
 
@@ -139,7 +141,7 @@ def varied(costs: Costs, rng: np.random.Generator) -> Costs:
 
 
 def synthesise(real: list[Sweep], costs: Costs, count: int, seed: int = 0) -> list[Sweep]:
-    """`count` simulated sweeps: steps of real configurations, larger and dearer, on machines of any size.
+    """`count` simulated sweeps: steps of real configurations, scaled, on machines of any size.
 
     Args:
         real: sweeps whose serial steps are taken, in turn.
@@ -149,7 +151,7 @@ def synthesise(real: list[Sweep], costs: Costs, count: int, seed: int = 0) -> li
     for i in range(count):
         source = real[int(rng.integers(len(real)))]
         cpus = MACHINES[i % len(MACHINES)]
-        larger, dearer = (float(np.exp(rng.uniform(0.0, np.log(30.0)))) for _ in range(2))
+        larger, dearer = (float(np.exp(rng.uniform(*np.log(bounds)))) for bounds in (LARGER, DEARER))
         step = step_of(source.profile, source.static)
         step = replace(
             step,

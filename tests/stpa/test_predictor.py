@@ -96,3 +96,28 @@ def test_the_shipped_model_is_small_and_described():
     files = list(MODELS.iterdir())
     assert sum(path.stat().st_size for path in files) < 3_000_000
     assert (MODELS / "README.md").exists()
+
+
+def test_the_shipped_trees_predict_what_xgboost_predicts():
+    xgboost = pytest.importorskip("xgboost", reason="xgboost trains the trees")
+    predictor = Predictor()
+    rows = np.stack([predictor.features(made_up(i).trace, made_up(i, cpus=2**i).static) for i in range(1, 5)])
+    for path, member in zip(sorted(MODELS.glob("trees_*.json")), predictor.members):
+        model = xgboost.XGBRegressor()
+        model.load_model(path)
+        np.testing.assert_allclose([member(row) for row in rows], model.predict(rows), atol=1e-5)
+
+
+def test_the_shipped_encoder_computes_what_torch_computes():
+    torch = pytest.importorskip("torch", reason="the encoder is trained with torch")
+    from seer_env.stpa.training.network import Network
+
+    encoder = Predictor().encoder
+    weights = {name: torch.tensor(w) for name, w in encoder.weights.items() if name not in ("mean", "scale")}
+    network = Network(len(encoder.weights["mean"])).eval()
+    missing, unexpected = network.load_state_dict(weights, strict=False)
+    assert not unexpected
+    assert all(name.startswith("head.") for name in missing), "the head is not shipped"
+    x = encoder.prepared(made_up().trace)
+    with torch.no_grad():
+        np.testing.assert_allclose(encoder.per_step(x), network(torch.tensor(x)[None])[0], atol=1e-5)

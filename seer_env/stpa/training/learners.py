@@ -31,9 +31,9 @@ __all__ = ["LEARNERS", "Lesson", "boosted"]
 
 #: Boosted trees: small ones, many, each of a part of rows and columns.
 TREES = {
-    "n_estimators": 120,
-    "max_depth": 4,
-    "learning_rate": 0.07,
+    "n_estimators": 80,
+    "max_depth": 3,
+    "learning_rate": 0.1,
     "subsample": 0.8,
     "colsample_bytree": 0.5,
     "min_child_weight": 2,
@@ -44,7 +44,7 @@ MEMBERS = 5
 #: A Gaussian process takes at most so many rows: its cost grows with their cube.
 MOST_ROWS = 600
 #: The LSTM: width, passes over the data, rows in a batch.
-WIDTH, EPOCHS, BATCH = 32, 40, 32
+WIDTH, EPOCHS, BATCH = 32, 25, 32
 
 
 class Lesson:

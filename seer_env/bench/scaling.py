@@ -58,8 +58,10 @@ class ScalingExperiment(Experiment):
     }  # fmt: skip
 
     def groups(self) -> Sequence[Group]:
-        step = 2 if self.quick else 1
-        sizes, efficient, swept = ENTITIES[::step], EFFICIENT[::step], SWEPT[::step]
+        few = self.quick
+        sizes = ENTITIES[1:4] if few else ENTITIES
+        efficient = EFFICIENT[::3] if few else EFFICIENT
+        swept = SWEPT[:1] if few else SWEPT
         return [
             *(Group(entities(n), partial(self.over_entities, n)) for n in sizes),
             *(Group(efficient_at(n, us), partial(self.beside_the_floor, n, us)) for n, us in efficient),

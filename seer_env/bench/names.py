@@ -32,6 +32,9 @@ EXPERIMENTS = {
     "pcs": Place("pcs", "PcsExperiment", "PCS with a hot spot and without, all systems"),
     "balance": Place("balance", "BalanceExperiment", "how evenly a hot spot's work falls on the workers"),
     "ablation": Place("ablation", "AblationExperiment", "ross-t, seer with fixed threads, seer with STPA"),
+    "regret": Place(
+        "regret", "RegretExperiment", "threads that STPA chose beside the best, 40 and more worlds"
+    ),
     "memory": Place("memory", "MemoryExperiment", "peak memory of each scheduler, in processes of their own"),
 }
 BENCHES = {

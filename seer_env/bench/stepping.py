@@ -108,7 +108,7 @@ class Stepping:
         actions and events, and the variance of these percentages over the workers.
         """
         stepping = choosing = window = 0.0
-        events, executing = 0, np.zeros(self.env.threads)
+        events, executing = 0, np.zeros(max(self.env.threads, effective_cpus()))  # STPA may change them
         for _ in range(self.steps):
             took, chose = self.step()
             stats = self.env.last_step_stats

@@ -64,7 +64,15 @@ class Choices:
     def remember(self, choice: Choice) -> None:
         """Add a choice, or replace it. What cannot be written is not remembered, and said once."""
         others = [kept for kept in self._read().values() if kept.configuration != choice.configuration]
-        choices = [*others[1 - KEPT :], choice]
+        self._write([*others[1 - KEPT :], choice])
+
+    def forget(self, configuration: str) -> None:
+        """Remove the choice for exactly this configuration, if there is one."""
+        choices = self._read()
+        if choices.pop(configuration, None) is not None:
+            self._write(list(choices.values()))
+
+    def _write(self, choices: list[Choice]) -> None:
         content = {"format": FORMAT, "choices": [asdict(kept) for kept in choices]}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

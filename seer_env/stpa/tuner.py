@@ -215,6 +215,11 @@ class ThreadTuner:
             buckets = self._buckets(step_s, events)
             self._choices.remember(Choice(self._configuration, *buckets, self.threads, step_s))
 
+    def forget(self) -> None:
+        """Let the next first reset of this configuration choose anew."""
+        if self._choices is not None:
+            self._choices.forget(self._configuration)
+
     def report(self) -> StpaReport:
         """What has been decided so far, and why."""
         return StpaReport(

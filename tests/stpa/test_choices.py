@@ -58,6 +58,15 @@ def test_buckets_are_powers_of_two():
     assert [bucket(value) for value in (0.5, 1, 2, 4, 1000, 1024, 1448)] == [0, 0, 1, 2, 10, 10, 10]
 
 
+def test_a_choice_can_be_forgotten():
+    kept = Choices("machine", "model")
+    kept.remember(ONE)
+    kept.remember(OTHER)
+    kept.forget("a")
+    kept.forget("never chosen")
+    assert (kept.recall("a"), kept.recall("b")) == (None, OTHER)
+
+
 def test_only_the_last_ones_are_kept(monkeypatch):
     monkeypatch.setattr(choices, "KEPT", 3)
     kept = Choices("machine", "model")

@@ -139,7 +139,7 @@ class Copies:
         block = self._read(actions)
         before = self._live
         self._actions_s = perf_counter() - start
-        if self._tuner is not None:
+        if self._tuner is not None and self._engine.elapsed_s >= self._tuner.wakes_at:
             self._tuner.before_step()
         self._change(lambda: self._engine.step(block, before), lambda: self._retire(before))
         shown, still = self._engine.outputs[:3], ~np.logical_or.reduce(before, axis=1)
@@ -238,6 +238,11 @@ class Copies:
     def threads(self) -> int:
         """The number of threads in force. Where it is chosen, it may change between steps."""
         return self._engine.threads
+
+    def forget_threads(self) -> None:
+        """Forget what was chosen for this configuration earlier: its next first reset chooses anew."""
+        if self._tuner is not None:
+            self._tuner.forget()
 
     @property
     def stpa_report(self) -> StpaReport:

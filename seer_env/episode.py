@@ -263,6 +263,11 @@ class Episode:
         """The number of threads in force. Where it is chosen, it may change between steps."""
         return self._engine.threads
 
+    def forget_threads(self) -> None:
+        """Forget what was chosen for this configuration earlier: its next first reset chooses anew."""
+        if self._tuner is not None:
+            self._tuner.forget()
+
     @property
     def stpa_report(self) -> StpaReport:
         """What was chosen, from which candidates, and why: a table in a terminal and in Jupyter."""
@@ -313,7 +318,7 @@ class Episode:
     def _advance(self, block: np.ndarray) -> bool:
         """Step the engine and retire those whose episode ended; whether it was truncated."""
         before, steps = self._roster, self._engine.steps
-        if self._tuner is not None:
+        if self._tuner is not None and self._engine.elapsed_s >= self._tuner.wakes_at:
             self._tuner.before_step()
         try:
             self._runner.step(block, before.live)

@@ -95,8 +95,7 @@ def forget(world: World) -> None:
     from seer_env.registration import make
 
     env = make(world.name, **world.arguments)
-    if env._tuner is not None:
-        env._tuner.forget()
+    env.forget_threads()
     env.close()
 
 

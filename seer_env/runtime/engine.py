@@ -62,6 +62,8 @@ class Engine(OneCaller, ABC):
 
     scheduler: str
     threads: int = 1
+    #: Wall seconds of the last step of a compiled engine, a rehearsed one included.
+    elapsed_s: float = 0.0
 
     def __init__(self, model: EventModel, event_capacity: int | None = None):
         super().__init__(model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from seer_env.stpa.machine import Machine
     from seer_env.stpa.search import GuardedSearch
 
-__all__ = ["Decision", "Proposal", "Source", "StpaReport", "Timing", "asked", "timings", "why"]
+__all__ = ["COLUMNS", "Decision", "Proposal", "Source", "StpaReport", "Timing", "asked", "timings", "why"]
 
 #: Where a decision comes from: the argument `threads`, a machine without a choice, a remembered choice,
 #: rehearsed steps, or the episode's own steps.
@@ -109,6 +109,10 @@ class StpaReport:
             for where, timings in (("rehearsed", self.rehearsed), ("episode", self.stepped))
             for row in _rows(where, timings)
         ]
+
+    def figures(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return asdict(self)
 
     def __repr__(self) -> str:
         lines = [f"threads of {self.world}"]

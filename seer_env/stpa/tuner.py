@@ -47,6 +47,8 @@ class ThreadTuner:
         machine: as it was when the tuner was made.
         ladder: the candidates.
         threads: the choice so far; while a search runs on an episode's steps, they may run on others.
+        wakes_at: `before_step` need not be called behind a step that took fewer seconds: steps on one thread
+            that are too short to share are not worth watching.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class ThreadTuner:
         self._found: GuardedSearch | None = None
         self._watch = Watch()
         self._preflight_took = 0.0
+        self.wakes_at = 0.0
         self._fresh = True  # the next step is the first one after a reset
         self._unsaved = self._rearmed = False  # choices; whether a change led to the running search
 
@@ -102,6 +105,7 @@ class ThreadTuner:
         else:
             self._begin_search(self.ladder, REFINE_ROUNDS)
         self._chosen = True
+        self._doze()
 
     def _adopt(self, remembered: Choice) -> None:
         """Take a remembered choice, to be confirmed on the first steps."""
@@ -196,6 +200,11 @@ class ThreadTuner:
         else:
             self._watch.begin()
         self._unsaved, self._rearmed = True, False
+        self._doze()
+
+    def _doze(self) -> None:
+        watched = self._search is not None or self.threads > 1
+        self.wakes_at = 0.0 if watched else UNSHARED_S
 
     # -- what was decided --------------------------------------------------------------------------
 

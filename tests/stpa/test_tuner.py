@@ -289,3 +289,24 @@ def test_a_copy_taken_in_mid_search_has_the_choice_so_far(monkeypatch):
     other.attach(StageEngine(engine.curve))
     assert not other.report().searching
     assert other.threads == made.threads
+
+
+# -- short steps -----------------------------------------------------------------------------------
+
+
+def test_steps_on_one_thread_too_short_to_share_need_not_be_told(monkeypatch):
+    engine = StageEngine({1: 5e-6, 2: 9e-6, 3: 9e-6, 4: 9e-6})
+    made = stage(monkeypatch, engine)
+    assert made.wakes_at == 0.0
+    reset(made)
+    assert made.wakes_at > engine.curve[1]
+
+
+def test_steps_on_more_threads_and_of_a_search_are_always_told(monkeypatch):
+    engine = StageEngine({1: 1.9e-3, 2: 1.03e-3, 3: 1e-3, 4: 3e-3})
+    made = stage(monkeypatch, engine)
+    reset(made)
+    assert made.report().searching
+    assert made.wakes_at == 0.0
+    step(made, engine, 300)
+    assert (made.threads, made.wakes_at) == (3, 0.0)

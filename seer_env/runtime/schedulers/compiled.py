@@ -69,8 +69,6 @@ class CompiledEngine(Engine):
         self._checkpoint: Checkpoint | None = None
         self._log: list[tuple[np.ndarray, np.ndarray]] = []
         self._stepping_s = 0.0
-        #: Wall seconds of the last step, a rehearsed one included.
-        self.elapsed_s = 0.0
         #: Words of the last call, and copies of those of the last step.
         self._called = self._words[_COUNTS]
         records = self._memory.workers.view(np.int64).reshape(self.threads, -1)

@@ -78,8 +78,7 @@ class CompiledCopies(CopiesEngine):
         self._make_worlds(self.compiled, event_capacity)
         self._point_driver()
         self._no_info = np.zeros((copies, 0), np.uint8)
-        #: Of the last step, a rehearsed one included: counts, and wall seconds.
-        self._counts, self.elapsed_s = np.zeros(3, np.int64), 0.0
+        self._counts = np.zeros(3, np.int64)
         #: Copies whose arrays may be somewhere between two boundaries.
         self._torn: Collection[int] = ()
         #: By the step's number: actions, live agents, and the copies that have any.

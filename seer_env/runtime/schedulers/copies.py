@@ -36,6 +36,8 @@ class CopiesEngine(OneCaller, ABC):
 
     scheduler: str
     threads: int = 1
+    #: Wall seconds of the last step of a compiled engine, a rehearsed one included.
+    elapsed_s: float = 0.0
 
     def __init__(self, model: EventModel, copies: int):
         super().__init__(model)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Union
 
 import tyro
 
+from seer_env.commands.explain import Explain
 from seer_env.commands.output import CommandError, check_writable, write_json
 
 if TYPE_CHECKING:
@@ -223,6 +224,7 @@ def _extra() -> Iterator[None]:
 
 
 Commands = Union[  # noqa: UP007 - tyro's form
+    Annotated[Explain, tyro.conf.subcommand("explain")],
     Annotated[Collect, tyro.conf.subcommand("collect")],
     Annotated[Calibrate, tyro.conf.subcommand("calibrate")],
     Annotated[Train, tyro.conf.subcommand("train")],

@@ -66,8 +66,10 @@ class GuardedSearch:
 
     @property
     def choice(self) -> int:
-        """The fewest threads whose median is within `TIE` of the best; the start before any measurement."""
+        """The fewest threads whose median is within `TIE` of the best; the start before any comparison."""
         medians = self.medians
+        if self._unshared():
+            return 1
         if len(medians) < 2:
             return self._start
         good = (1.0 + TIE) * min(medians.values())
@@ -85,6 +87,8 @@ class GuardedSearch:
     @property
     def rivals(self) -> tuple[int, ...]:
         """The choice, and the candidates that may yet turn out to be as good."""
+        if self._unshared():
+            return (1,)
         return tuple(count for count in self._contenders() if not self._clearly_slower(count))
 
     # -- the search --------------------------------------------------------------------------------

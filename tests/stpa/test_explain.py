@@ -10,7 +10,7 @@ from stpa.stages import MACHINE
 from seer_env.cli import main
 from seer_env.stpa import tuner
 
-WORLD = ["stpa", "explain", "flock_v0", "--agents", "30", "--steps", "5", "--preflight-ms", "20"]
+WORLD = ["stpa", "explain", "flock_v0", "--agents", "30", "--steps", "5", "--preflight-ms", "5000"]
 
 
 @pytest.fixture(autouse=True)

@@ -61,14 +61,17 @@ def find_checkpoint(path: Path) -> Path:
     """
     if (path / "model.safetensors").is_file():
         return path
-    found = [folder for folder in path.glob("checkpoint_*") if re.fullmatch(r"checkpoint_\d+", folder.name)]
+    found = _numbered(path)
     if not found:
         raise CheckpointError(f"{path}: no checkpoint, and no run's folder with one")
-    return max(found, key=lambda folder: int(folder.name.removeprefix("checkpoint_")))
+    return found[-1]
 
 
 def save_checkpoint(config: TrainConfig, learner: Learner, worker: Worker, progress: Progress) -> Path:
-    """Write a checkpoint into `config.run`, and remove the one before it. Whole or not at all."""
+    """Write a checkpoint into `config.run`, whole or not at all.
+
+    The one before it stays, as another process may be reading it; earlier ones are removed.
+    """
     folder = config.run / f"checkpoint_{progress.updates:06}"
     partial = config.run / "checkpoint.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -80,9 +83,8 @@ def save_checkpoint(config: TrainConfig, learner: Learner, worker: Worker, progr
     worker.worlds.save(partial)
     shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
-    for earlier in config.run.glob("checkpoint_*"):
-        if earlier != folder:
-            shutil.rmtree(earlier)
+    for earlier in _numbered(config.run)[:-2]:
+        shutil.rmtree(earlier)
     return folder
 
 
@@ -128,6 +130,12 @@ def checkpoint_config(folder: Path) -> TrainConfig:
         ConfigError: they are missing or damaged.
     """
     return load_config(folder / "config.yaml")
+
+
+def _numbered(run: Path) -> list[Path]:
+    """The checkpoints of a run, by their number of updates."""
+    found = [folder for folder in run.glob("checkpoint_*") if re.fullmatch(r"checkpoint_\d+", folder.name)]
+    return sorted(found, key=lambda folder: int(folder.name.removeprefix("checkpoint_")))
 
 
 def _state(learner: Learner, worker: Worker) -> dict[str, Tensor]:

@@ -114,6 +114,15 @@ def test_the_same_seed_is_the_same_run_and_another_is_not(tmp_path):
     assert first == again != other
 
 
+def test_the_last_two_checkpoints_stay(tmp_path):
+    """Whoever reads the last one while the next is written can finish."""
+    train(dataclasses.replace(FLOCK, run=tmp_path, checkpoint_every=1))
+    names = sorted(path.name for path in tmp_path.glob("checkpoint*"))
+    assert names == ["checkpoint_000003", "checkpoint_000004"]
+    assert find_checkpoint(tmp_path).name == "checkpoint_000004"
+    assert find_checkpoint(tmp_path / "checkpoint_000003").name == "checkpoint_000003"
+
+
 @pytest.mark.parametrize("name", ["model.safetensors", "state.safetensors", "state.json"])
 def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, name):
     config = dataclasses.replace(FLOCK, updates=1, run=tmp_path)

@@ -25,7 +25,7 @@ SHORTEST = 4
 class Options:
     """How the encoder is trained; the weights of the losses are those of the TimesURL paper."""
 
-    steps: int = 600
+    steps: int = 200
     """Batches."""
     batch: int = 32
     """Traces in a batch, all cut to the length of the shortest."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
 
-from seer_env.stpa.dataset import Sweep
+from seer_env.stpa.dataset import SERIAL, Sweep
 from seer_env.stpa.labels import choices, label, snapped, time_of
 from seer_env.stpa.search import GuardedSearch
 from seer_env.threads import SHARED_WORK
@@ -17,6 +18,8 @@ __all__ = ["BUDGET_S", "Chosen", "logical_cores", "oracle", "physical_cores", "r
 BUDGET_S = 0.2
 #: Points that the universal scalability law is fitted to, and steps for each.
 POINTS, STEPS = 5, 3
+#: Turns drawn in advance for a search.
+DRAWS = 1009
 
 
 class Chosen(NamedTuple):
@@ -79,10 +82,12 @@ def _non_negative(matrix: np.ndarray, target: np.ndarray) -> tuple[float, float]
 def search(sweep: Sweep, turns: np.ndarray, start: float, rng: np.random.Generator) -> Chosen:
     """The guarded search of `threads="auto"`, from a start, on times drawn from the turns."""
     ladder = choices(sweep)
-    columns = {k: sweep.candidates.index(0 if k == 1 else k) for k in ladder}
+    column = {k: sweep.candidates.index(SERIAL if k == 1 else k) for k in ladder}
+    times = {k: sweep.seconds[turns, column[k]].tolist() for k in ladder}
+    drawn = cycle(rng.integers(len(turns), size=DRAWS).tolist())
     guarded, spent, steps = GuardedSearch(ladder, snapped(start, sweep)), 0.0, 0
     while not guarded.finished and (spent < BUDGET_S or steps < 2):
-        seconds = float(sweep.seconds[rng.choice(turns), columns[guarded.threads]])
+        seconds = times[guarded.threads][next(drawn)]
         guarded.stepped(seconds)
         spent, steps = spent + seconds, steps + 1
     return Chosen(guarded.choice, spent)

@@ -258,6 +258,11 @@ class Memory:
         used = min(int(self.sync[BUMP]), len(self.pool))
         return self.pool[:used].view(np.uint8).view(self.event)
 
+    def count_pending(self) -> int:
+        """How many events are pending."""
+        used = min(int(self.sync[BUMP]), len(self.pool))
+        return int(np.count_nonzero(self.pool[:used].view(np.uint8).view(self.event)["target"] >= 0))
+
     def pending(self) -> np.ndarray:
         """The pending events in key order."""
         records = self._records()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from seer_env.machine import effective_cpus
 from seer_env.runtime.entry import pool_available, pool_lost
 from seer_env.stpa.choices import Choice, Choices, bucket
 from seer_env.stpa.machine import describe, ladder
+from seer_env.stpa.proposing import predicted
 from seer_env.stpa.rehearsal import Rehearsal
 from seer_env.stpa.report import Decision, Proposal, Source, StpaReport, asked, timings, why
 from seer_env.stpa.search import UNSHARED_S, GuardedSearch
@@ -33,6 +35,8 @@ __all__ = ["ThreadTuner"]
 #: Blocks per candidate on an episode's own steps: to confirm a remembered choice, to refine a rehearsed one,
 #: and to search again after a change.
 CONFIRM_ROUNDS, REFINE_ROUNDS, AGAIN_ROUNDS = 3, 6, 6
+#: Share of the preflight's budget that the predictor's trace may take.
+TRACE_SHARE = 0.25
 
 
 class ThreadTuner:
@@ -120,7 +124,7 @@ class ThreadTuner:
         begun, stopped = self._clock(), ""
         try:
             way_back = self._warm_up(rehearsal)
-            self._start = self._proposal()
+            self._start = self._proposal(rehearsal)
             self._rehearsed = search = GuardedSearch(self.ladder, self._start.threads)
             self._rehearse(rehearsal, search, begun + self._preflight_s - way_back)
         except Exception as error:  # what random actions lead to is no fault of the episode
@@ -133,7 +137,7 @@ class ThreadTuner:
         self._decide(search.choice, "preflight", why(search, f"{search.steps} rehearsed steps{stopped}"))
         if self.threads in search.medians:
             self._remember(search.medians[self.threads], events)
-        undecided = search.rivals if len(search.medians) > 1 else self.ladder
+        undecided = search.rivals if search.finished or len(search.medians) > 1 else self.ladder
         if len(undecided) > 1:
             self._begin_search(undecided, REFINE_ROUNDS)
 
@@ -144,15 +148,18 @@ class ThreadTuner:
         rehearsal.step(self.threads)
         return self._clock() - begun - self._engine.elapsed_s
 
-    def _proposal(self) -> Proposal:
-        """What the search starts from: the choice for a similar configuration, or the simple rule."""
+    def _proposal(self, rehearsal: Rehearsal) -> Proposal:
+        """What the search starts from: what a similar world chose, or the predictor says, or the rule."""
+        engine = self._engine
         if self._choices is not None:
-            similar = self._choices.similar(*self._buckets(self._engine.elapsed_s, self._engine.stats.events))
+            similar = self._choices.similar(*self._buckets(engine.elapsed_s, engine.stats.events))
             if similar is not None and similar.threads in self.ladder:
-                return Proposal(
-                    similar.threads, "similar", "chosen for a world as large, with events as dear"
-                )
-        return self._start
+                return Proposal(similar.threads, "similar", "chosen for as many entities and events as dear")
+        if engine.elapsed_s < UNSHARED_S:
+            return self._start
+        step = partial(rehearsal.step, self.ladder[-1])  # as many threads as traces are trained on
+        seconds = TRACE_SHARE * self._preflight_s
+        return predicted(self._model, self._copies, engine, step, self.ladder, self._start, seconds)
 
     def _rehearse(self, rehearsal: Rehearsal, search: GuardedSearch, deadline: float) -> None:
         """Run rehearsed steps while the next one is expected to end before the deadline."""
@@ -167,8 +174,9 @@ class ThreadTuner:
     def before_step(self) -> None:
         """The engine is about to step: what its last step took may change on how many threads."""
         seconds, watch = self._engine.elapsed_s, self._watch
-        if self._search is None and watch.low <= seconds <= watch.high:
+        if self._search is None and watch.low <= seconds <= watch.high and watch.left > 1:
             watch.away = 0
+            watch.left -= 1
         elif self._fresh:  # the last step was another episode's, or none
             self._fresh = False
             if not self._chosen:  # the episode began with a saved boundary, not with a reset
@@ -196,9 +204,9 @@ class ThreadTuner:
         before = self.threads
         self._decide(search.choice, "steps", why(search, f"{search.steps} steps of the episode"))
         if self._rearmed:
-            self._watch.searched(confirmed=self.threads == before)
+            self._watch.searched(search.steps, confirmed=self.threads == before)
         else:
-            self._watch.begin()
+            self._watch.begin(search.steps)
         self._unsaved, self._rearmed = True, False
         self._doze()
 

@@ -1,4 +1,9 @@
-"""Watching steps: a sustained change of their time says that a choice of threads may not hold any more."""
+"""Watching steps: when a choice of threads is to be looked at again.
+
+A sustained change of the steps' time says that it may not hold any more. But a choice made while another
+process held a core shows no change when the core is free again: one thread is as fast as before. So there is
+a second look after many steps too, the later the more steps the search before took.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,8 @@ CHANGE, SUSTAINED = 0.15, 20
 #: Each search that confirms the choice doubles the patience of the watch, up to this many steps: a world
 #: whose steps keep changing for reasons of its own is not searched for ever.
 MOST_PATIENCE = 40_960
+#: Steps until a second look, for each step of the search before it: looks take a hundredth of the steps.
+LOOK_SHARE = 100
 
 
 class Watch:
@@ -22,21 +29,24 @@ class Watch:
         low, high: a step time between them is no change, and need not be told: `away` is 0 then.
         away: steps in a row that were longer, or shorter as a negative number.
         patience: how many of them make a sustained change.
+        left: steps until the second look.
     """
 
     def __init__(self) -> None:
         self.patience = SUSTAINED
         self.begin()
 
-    def begin(self) -> None:
-        """Collect a new reference; the patience stays."""
+    def begin(self, steps: int = SUSTAINED) -> None:
+        """Collect a new reference behind a search of so many steps; the patience stays."""
+        self.left = LOOK_SHARE * steps * (self.patience // SUSTAINED)
         self.reference: float | None = None
         self.low, self.high = float("inf"), float("-inf")  # nothing lies between them
         self.away = 0
         self._first: list[float] = []
 
     def stepped(self, seconds: float) -> bool:
-        """Tell what a step took; whether that made a sustained change."""
+        """Tell what a step took; whether it is time to look again."""
+        self.left -= 1
         if self.reference is None:
             self._collect(seconds)
         elif seconds > self.high:
@@ -45,12 +55,12 @@ class Watch:
             self.away = min(self.away, 0) - 1
         else:
             self.away = 0
-        return abs(self.away) >= self.patience
+        return abs(self.away) >= self.patience or self.left <= 0
 
-    def searched(self, confirmed: bool) -> None:
-        """A change led to a search, which confirmed the choice or not: begin again."""
+    def searched(self, steps: int, confirmed: bool) -> None:
+        """A look took so many steps, and confirmed the choice or not: begin again."""
         self.patience = min(2 * self.patience, MOST_PATIENCE) if confirmed else SUSTAINED
-        self.begin()
+        self.begin(steps)
 
     def _collect(self, seconds: float) -> None:
         self._first.append(seconds)

@@ -62,8 +62,9 @@ class StageEngine:
 
 
 def stage(monkeypatch, engine: StageEngine, machine: Machine = MACHINE, budget_s: float = 0.2) -> ThreadTuner:
-    """A tuner of `engine` on `machine`."""
+    """A tuner of `engine` on `machine`, to which nothing is predicted."""
     monkeypatch.setattr(tuner, "describe", lambda: machine)
+    monkeypatch.setattr(tuner, "predicted", lambda *arguments: arguments[5])
     made = ThreadTuner(Lamps(AGENTS), 1, budget_s, clock=lambda: engine.now)
     made.attach(engine)  # type: ignore[arg-type]  # it acts like one
     return made

@@ -10,6 +10,8 @@ import pytest
 from stpa.stages import MACHINE, StageEngine, reset, stage, step
 from worlds import Lamps, Ring
 
+from seer_env.stpa import tuner
+from seer_env.stpa.report import Proposal
 from seer_env.stpa.tuner import configuration
 
 TWO_BEST = {1: 2e-3, 2: 1e-3, 3: 1.5e-3, 4: 3e-3}
@@ -83,6 +85,27 @@ def test_refinement_corrects_what_random_actions_misled(monkeypatch):
     engine.curve = {1: 1e-3, 2: 1.4e-3, 3: 1.6e-3, 4: 3e-3}
     step(made, engine, 300)
     assert made.threads == 1
+
+
+@pytest.mark.parametrize("proposed", [1, 2, 3, 4])
+def test_the_search_starts_from_the_prediction(monkeypatch, proposed):
+    engine = StageEngine(TWO_BEST)
+    made = stage(monkeypatch, engine)
+    said = Proposal(proposed, "predictor", "it says so")
+    monkeypatch.setattr(tuner, "predicted", lambda *arguments: said)
+    reset(made)
+    assert engine.rehearsed[1] == proposed  # behind the first step, which only touches memory
+    assert made.report().start == said
+    assert made.threads == 2
+
+
+def test_a_similar_worlds_choice_is_where_the_search_starts(monkeypatch):
+    reset(stage(monkeypatch, StageEngine(dict.fromkeys(TWO_BEST, 1e-3))))
+    engine = StageEngine(dict.fromkeys(TWO_BEST, 1e-3))
+    monkeypatch.setattr(tuner, "configuration", lambda model, copies: "another")
+    made = stage(monkeypatch, engine)
+    reset(made)
+    assert (made.report().start.source, made.report().start.threads) == ("similar", 1)
 
 
 def test_later_resets_keep_the_choice(monkeypatch):
@@ -208,7 +231,22 @@ def settled(monkeypatch, curve: dict[int, float]):
 
 def test_steady_steps_are_left_alone(monkeypatch):
     made, engine = settled(monkeypatch, ONE_BEST)
-    assert set(step(made, engine, 2000)) == {1}
+    assert set(step(made, engine, 1000)) == {1}
+
+
+def test_steady_steps_are_hardly_ever_looked_at_again(monkeypatch):
+    made, engine = settled(monkeypatch, ONE_BEST)
+    used = step(made, engine, 20_000)
+    assert 0 < sum(count != 1 for count in used) < 0.01 * len(used)
+    assert made.threads == 1
+
+
+def test_a_choice_made_on_a_busy_machine_does_not_last(monkeypatch):
+    made, engine = settled(monkeypatch, {1: 2e-3, 2: 4e-3, 3: 5e-3, 4: 6e-3})
+    assert made.threads == 1
+    engine.curve = {1: 2e-3, 2: 1e-3, 3: 1.5e-3, 4: 3e-3}  # one thread takes what it took before
+    step(made, engine, 5000)
+    assert made.threads == 2
 
 
 def test_a_sustained_change_searches_again_between_steps(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seer_env.stpa.watch import MOST_PATIENCE, SUSTAINED, Watch
+from seer_env.stpa.watch import LOOK_SHARE, MOST_PATIENCE, SUSTAINED, Watch
 
 
 def steady(seconds: float = 1e-3) -> Watch:
@@ -47,7 +47,7 @@ def test_the_reference_is_a_median():
 
 def test_confirmed_choices_double_the_patience():
     watch = steady()
-    watch.searched(confirmed=True)
+    watch.searched(SUSTAINED, confirmed=True)
     assert watch.patience == 2 * SUSTAINED
     for _ in range(SUSTAINED):
         watch.stepped(1e-3)
@@ -57,7 +57,22 @@ def test_confirmed_choices_double_the_patience():
 def test_patience_ends_somewhere_and_a_new_choice_resets_it():
     watch = steady()
     for _ in range(50):
-        watch.searched(confirmed=True)
+        watch.searched(SUSTAINED, confirmed=True)
     assert watch.patience == MOST_PATIENCE
-    watch.searched(confirmed=False)
+    watch.searched(SUSTAINED, confirmed=False)
     assert watch.patience == SUSTAINED
+
+
+def test_a_second_look_comes_the_later_the_longer_a_search_took():
+    watch = Watch()
+    watch.begin(30)
+    looks = [watch.stepped(1e-3) for _ in range(30 * LOOK_SHARE)]
+    assert looks == [False] * (30 * LOOK_SHARE - 1) + [True]
+
+
+def test_a_second_look_that_confirms_makes_the_next_one_later():
+    watch = Watch()
+    watch.searched(10, confirmed=True)
+    assert watch.left == 2 * 10 * LOOK_SHARE
+    watch.searched(10, confirmed=False)
+    assert watch.left == 10 * LOOK_SHARE

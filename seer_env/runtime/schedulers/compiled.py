@@ -221,6 +221,11 @@ class CompiledEngine(Engine):
         self._note_counts(start)
         return outputs
 
+    @property
+    def pending_events(self) -> int:
+        """Events pending now, behind the last rehearsed step if there was one."""
+        return self._memory.count_pending()
+
     @exclusive
     def forget_rehearsal(self) -> None:
         """Go back to the boundary now; no step has been counted since."""

@@ -160,6 +160,11 @@ class CompiledCopies(CopiesEngine):
                 world._torn = False
             self._words[ROUNDS : EVENTS + 1] += (counts - counted)[: EVENTS + 1 - ROUNDS]
 
+    @property
+    def pending_events(self) -> int:
+        """`CompiledEngine.pending_events` of all copies."""
+        return sum(world.pending_events for world in self._worlds)
+
     @exclusive
     def forget_rehearsal(self) -> None:
         """`CompiledEngine.forget_rehearsal`."""

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from interrupts import Interrupt
 from worlds import Lamps, Ring, Unruly
 
 from seer_env.copies import Copies
@@ -81,6 +82,38 @@ def test_the_rehearsal_leaves_the_episode_alone():
     assert chosen.policy_random.bit_generator.state == plain.policy_random.bit_generator.state
     assert (chosen.steps, chosen.agents) == (0, plain.agents)
     assert (chosen.last_step_stats.events, chosen.last_step_stats.window_s) == (0, 0.0)
+
+
+class Brief(Turns):
+    """The same, twice."""
+
+    def _search(self):
+        for _ in range(2):
+            for count in self._ladder:
+                self.blocks[count].append((yield count))
+
+
+@pytest.mark.parametrize("made", [SeerParallelEnv, lambda model, **more: Copies(model, 3, **more)])
+def test_ctrl_c_anywhere_in_a_reset_leaves_an_env_that_can_be_reset(monkeypatch, made):
+    monkeypatch.setattr(tuner, "GuardedSearch", Brief)
+    monkeypatch.setattr(tuner, "predicted", lambda *arguments: arguments[5])
+    model = Ring(40, 30)
+
+    def digest(env) -> list[str]:
+        env.reset_arrays(3)
+        return [env.digest(0), env.digest(1)] if isinstance(env, Copies) else [env.digest()]
+
+    expected, n, sent = digest(made(model, threads=1)), 1, True
+    while sent:
+        env = made(model, preflight_ms=LONG)
+        with Interrupt(n) as interrupt:
+            try:
+                env.reset_arrays(3)
+            except KeyboardInterrupt:
+                assert interrupt.sent
+        assert digest(env) == expected, n
+        env.close()
+        sent, n = interrupt.sent, n + 23
 
 
 def test_copies_choose_too_and_show_the_same_bytes(monkeypatch):

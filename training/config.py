@@ -95,6 +95,11 @@ class TrainConfig:
     discount: float = 0.99
     """Weight of a reward one step later (gamma)."""
 
+    neighbour_reward: float = 0.0
+    """Weight of the neighbours' rewards, added to an agent's own, where the world is a graph of agents, as
+    pcs_v0 is: what an agent does to its neighbours then counts for it (Chu, Chinchali and Katti, *Multi-agent
+    Reinforcement Learning for Networked System Control*, 2020). Figures show the agents' own rewards."""
+
     gae_lambda: float = 0.95
     """Of generalised advantage estimation."""
 
@@ -147,6 +152,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "learning_rate": (0.0, 1.0),
     "learning_rate_end": (0.0, 1.0),
     "discount": (0.0, 1.0),
+    "neighbour_reward": (0.0, 1.0),
     "gae_lambda": (0.0, 1.0),
     "clip": (1e-6, math.inf),
     "entropy": (0.0, math.inf),

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from seer_env.errors import SeerError
 from seer_env.training.buffer import Batch, Minibatch
-from seer_env.training.config import TrainConfig
+from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
 from seer_env.training.losses import normalised, policy_loss, value_loss
 from seer_env.training.networks import Actor, Critic
@@ -60,17 +60,25 @@ class Worker:
         worlds: at a boundary; the worker alone steps them.
         networks: read at every step.
         generator: draws the actions.
-        steps: of each world in a rollout.
+        config: the settings.
 
     Attributes:
         returns: float64 `[B, M]`, sums of the rewards of the running episodes.
         lengths: int64 `[B]`, steps of the running episodes.
         finished: (mean return over agents, length) of each episode that ended in the last rollout.
+        earned: sum of all rewards of the last rollout, without those of neighbours.
         seconds: s by part, see `PARTS`.
+
+    Raises:
+        ConfigError: neighbours' rewards are to count in a world without neighbours.
     """
 
-    def __init__(self, worlds: Worlds, networks: Networks, generator: torch.Generator, steps: int):
-        self.worlds, self.networks, self.generator, self._steps = worlds, networks, generator, steps
+    def __init__(self, worlds: Worlds, networks: Networks, generator: torch.Generator, config: TrainConfig):
+        if config.neighbour_reward and worlds.graph is None:
+            raise ConfigError(f"neighbour_reward: {config.env} is no graph of agents; set it to 0")
+        self.worlds, self.networks, self.generator = worlds, networks, generator
+        self._steps, self._neighbour_reward = config.rollout_steps, config.neighbour_reward
+        self.earned = 0.0
         self.returns = np.zeros((worlds.copies, len(worlds.names)))
         self.lengths = np.zeros(worlds.copies, np.int64)
         self.finished: list[tuple[float, int]] = []
@@ -85,7 +93,7 @@ class Worker:
         worlds = self.worlds
         choices = None if worlds.masks is None else worlds.masks.shape[-1]
         shape = self._steps, worlds.copies, len(worlds.names)
-        self.finished = []
+        self.finished, self.earned = [], 0.0
         batch = Batch.empty(shape, worlds.observation_size, self.networks.actor.head.actions, choices)
         for t in range(self._steps):
             self._decide(batch, t)
@@ -118,7 +126,7 @@ class Worker:
         live = self.worlds.live
         step = self.worlds.step(batch.actions[t].numpy())
         self._require_finite(step, live)
-        batch.rewards[t] = torch.from_numpy(step.rewards)
+        batch.rewards[t] = torch.from_numpy(self._shared(step.rewards))
         batch.ended[t] = torch.from_numpy(step.terminated | step.truncated)
         self._count(step, live)
         spent = time.perf_counter() - start
@@ -136,9 +144,20 @@ class Worker:
         values[live] = self.networks.critic.values(observations[live], world, len(live))
         return values
 
+    def _shared(self, rewards: np.ndarray) -> np.ndarray:
+        """Rewards `[B, M]` and, weighted, the sum of the neighbours'."""
+        graph = self.worlds.graph
+        if not self._neighbour_reward or graph is None:
+            return rewards
+        shared, (agents, neighbours) = rewards.copy(), graph
+        for own, shown in zip(shared, rewards):
+            own += self._neighbour_reward * np.bincount(agents, shown[neighbours], len(own))
+        return shared
+
     def _count(self, step: WorldStep, live: np.ndarray) -> None:
         """Add up the episodes; a world whose last live agents ended has begun another."""
         self.returns += step.rewards
+        self.earned += float(step.rewards.sum())
         self.lengths += 1
         over = ~(live & ~(step.terminated | step.truncated)).any(axis=1)
         for copy in np.flatnonzero(over).tolist():

@@ -76,7 +76,7 @@ def set_up(config: TrainConfig) -> tuple[Learner, Worker]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(initial))
         networks = Networks(worlds, config)
-    worker = Worker(worlds, networks, torch.Generator().manual_seed(int(acting)), config.rollout_steps)
+    worker = Worker(worlds, networks, torch.Generator().manual_seed(int(acting)), config)
     return Learner(networks, config, torch.Generator().manual_seed(int(shuffling))), worker
 
 
@@ -89,7 +89,7 @@ def figures(
         "charts/decisions": float(progress.decisions),
         "charts/seconds": progress.seconds,
         "charts/SPS": decisions / seconds,
-        "charts/reward": float(batch.rewards.sum()) / decisions,
+        "charts/reward": worker.earned / decisions,
         "time/update": update_s,
     }
     for part in PARTS:

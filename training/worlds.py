@@ -54,6 +54,7 @@ class Worlds(Protocol):
         observations: float32 `[B, M, D]`, at the current boundaries.
         live: bool `[B, M]`.
         masks: bool `[B, M, C]`, the choices that are allowed, or None where all are.
+        graph: int64 `[2, E]`, agents and their neighbours, or None where the world is no graph of agents.
     """
 
     copies: int
@@ -64,6 +65,7 @@ class Worlds(Protocol):
     observations: np.ndarray
     live: np.ndarray
     masks: np.ndarray | None
+    graph: np.ndarray | None
 
     def reset(self, seed: int) -> None:
         """Begin an episode in every world."""
@@ -97,6 +99,10 @@ class SeerWorlds:
         model = self._copies.model
         self.copies, self.names = config.copies, list(model.agent_names)
         self.observation_size, self.action_space = model.observation_size, model.action_space
+        self.graph = None
+        if hasattr(model, "topology"):
+            offsets, neighbours = model.topology.offsets, model.topology.neighbours
+            self.graph = np.stack([np.repeat(np.arange(model.n_agents), np.diff(offsets)), neighbours])
 
     def reset(self, seed: int) -> None:
         """See `Worlds`; world `i` is seeded with `seed + i`."""
@@ -149,6 +155,7 @@ class ParallelWorlds:
     """
 
     resumable = False
+    graph: np.ndarray | None = None
 
     def __init__(self, make_env: Callable[[], ParallelEnv], copies: int, max_cycles: int | None = None):
         self._envs = [make_env() for _ in range(copies)]

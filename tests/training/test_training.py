@@ -14,7 +14,7 @@ import torch
 
 from seer_env.training import trainer
 from seer_env.training.checkpoints import CheckpointError, find_checkpoint
-from seer_env.training.config import TrainConfig
+from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.mappo import TrainingError
 from seer_env.training.trainer import set_up, train
 
@@ -60,6 +60,21 @@ def test_a_reward_that_is_not_a_number_stops_with_the_agents_name(tmp_path):
     config = TrainConfig(env=f"{GAMES}:Endless", world={"broken": "berta"}, run=tmp_path, copies=2)
     with pytest.raises(TrainingError, match="reward of agent 'berta' in world 0 is not finite in step 3"):
         train(config)
+
+
+def test_neighbours_rewards_count_where_the_world_is_a_graph():
+    ring = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2])
+    config = TrainConfig(
+        env="pcs_v0", world={"n_agents": 4, "topology": ring}, copies=1, rollout_steps=2, neighbour_reward=0.5
+    )
+    _, worker = set_up(config)
+    assert worker._shared(np.array([[1.0, 10.0, 100.0, 1000.0]])).tolist() == [[506.0, 60.5, 605.0, 1050.5]]
+    worker.worlds.close()
+
+
+def test_neighbours_rewards_need_a_graph():
+    with pytest.raises(ConfigError, match="neighbour_reward: flock_v0 is no graph"):
+        set_up(dataclasses.replace(FLOCK, neighbour_reward=0.5))
 
 
 def files(run: Path) -> dict[str, bytes]:

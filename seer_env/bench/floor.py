@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from seer_env.model import EventModel
 
-__all__ = ["Floor", "efficiency"]
+__all__ = ["Floor"]
 
 
 class Floor:
@@ -67,17 +67,3 @@ class Floor:
         """Release the memory."""
         self._recording.close()
         self._replay.close()
-
-
-def efficiency(floor_s: float, threads: int, wall_s: float) -> float:
-    """What share of the threads' time went into handlers: floor / (threads x wall).
-
-    1.0 is a window that costs nothing but its handlers, spread evenly. It can exceed 1.0 where an order other
-    than key order is kinder to the cache.
-
-    Args:
-        floor_s: seconds of the handlers alone (`Floor.window`).
-        threads: of the scheduler that was measured.
-        wall_s: its seconds for the same window, `Engine.stats.window_s`.
-    """
-    return floor_s / (threads * wall_s)

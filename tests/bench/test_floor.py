@@ -8,7 +8,7 @@ from gymnasium import spaces
 from runtime_worlds import Fault, Faulty, Ripples, orders
 from worlds import Lamps, Ring
 
-from seer_env.bench.floor import Floor, efficiency
+from seer_env.bench.floor import Floor
 from seer_env.envs.aircraft.model import Aircraft
 from seer_env.envs.battle.model import Battle
 from seer_env.envs.epidemic_v0 import Epidemic
@@ -135,7 +135,3 @@ def test_a_replay_that_ends_elsewhere_is_an_error():
     floor._replay._memory.leq["stream"][3] += np.uint64(2)
     with pytest.raises(SeerError, match="another state"):
         floor.window(*nobody(model))
-
-
-def test_efficiency_is_the_share_of_the_threads_time_that_handlers_take():
-    assert efficiency(floor_s=1.8, threads=2, wall_s=1.0) == pytest.approx(0.9)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MOST_THREADS = 1024
 #: Those that run on one thread. `heap` is the yardstick.
 ONE_THREAD = ("python", "serial", "heap")
-#: The last four are the systems that the paper compares with; each takes threads as `seer` does.
+#: The last four are the systems that the paper compares with; each takes threads as `seer` does. `root-sim:K`
+#: saves an entity's row before every K-th of its executions; without a number it chooses K as it goes.
 SCHEDULERS = (*ONE_THREAD, "seer", "ross-t", "ross-t:round-robin", "nbse", "root-sim")
 
 
@@ -285,7 +286,7 @@ def make_engine(
         from seer_env.runtime.schedulers.global_queue import GlobalQueueEngine
 
         return GlobalQueueEngine(model, scheduler, threads, event_capacity)
-    if scheduler == "root-sim":
+    if scheduler.partition(":")[0] == "root-sim":
         from seer_env.runtime.schedulers.time_warp import TimeWarpEngine
 
         return TimeWarpEngine(model, scheduler, threads, event_capacity)

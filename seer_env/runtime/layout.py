@@ -226,6 +226,7 @@ CONTROL = np.dtype(
         ("last_shared", "i8", (3,)),
         ("streak", "i8", (3,)),
         ("deadline", "i8"),
+        ("spins", "i8"),  # pauses of a waiting worker before it sleeps
         ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing
         ("events_per_entity", "f8"),  # in a round, moving average
         ("action_cost", "f8"),

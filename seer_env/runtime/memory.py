@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seer_env.machine import effective_cpus
 from seer_env.runtime.atomics import FANOUT
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.grid import cells_of
@@ -26,6 +27,7 @@ from seer_env.runtime.layout import (
 from seer_env.runtime.leq import HEADER
 from seer_env.runtime.sharing import CLEARLY_NS, SHARE_NS
 from seer_env.runtime.shims import CompiledModel
+from seer_env.runtime.waiting import SPINS, SPINS_CROWDED
 
 if TYPE_CHECKING:
     from seer_env.model import EventModel
@@ -155,6 +157,7 @@ class Memory:
         for name, cost in FIRST_COSTS.items():
             control[name] = cost
         control["share_ns"], control["clearly_ns"] = SHARE_NS, CLEARLY_NS
+        control["spins"] = SPINS if self.threads <= effective_cpus() else SPINS_CROWDED
         workers = self.workers
         for name in ["leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"]:
             workers[name] = getattr(self, name).ctypes.data

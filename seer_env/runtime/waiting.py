@@ -18,8 +18,9 @@ from numba.extending import intrinsic
 from seer_env.runtime.atomics import I32, I64, VOID, _element
 
 #: Pauses before a worker blocks: long enough to bridge the gap between two phases of a busy step
-#: (some tens of microseconds), short enough to leave a contended core early.
-SPINS = 2000
+#: (some tens of microseconds), short enough to leave a contended core early. With more workers than CPUs who
+#: spins keeps from its core the one that is waited for.
+SPINS, SPINS_CROWDED = 2000, 20
 #: A blocked worker looks up this often even if nobody wakes it, milliseconds.
 LONGEST_SLEEP_MS = 50
 

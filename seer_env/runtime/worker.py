@@ -30,7 +30,7 @@ from seer_env.runtime.phases import EXECUTE, RESUME, STOP, perform
 from seer_env.runtime.recording import record, record_transition
 from seer_env.runtime.rounds import transition
 from seer_env.runtime.transition import publish
-from seer_env.runtime.waiting import LONGEST_SLEEP_MS, SPINS, block_while_equal, clock_ns, pause, wake_all
+from seer_env.runtime.waiting import LONGEST_SLEEP_MS, block_while_equal, clock_ns, pause, wake_all
 from seer_env.runtime.window import sync_of, workers_of
 
 #: Queue lines and events that a core's own cache holds besides the model's state.
@@ -69,19 +69,22 @@ def claim(control, worker, phase, kind, total, grain):
 
 
 @kernel
-def wait_for_phase(sync, phase):
-    """Wait until another phase than `phase` is published; False when the call was paused."""
-    spins = 0
+def wait_for_phase(sync, phase, most):
+    """Wait until another phase than `phase` is published, spinning `most` times before it sleeps.
+
+    Returns False when the call was paused.
+    """
+    spins = int64(0)
     while load(sync, PHASE) == phase:
         if load(sync, PAUSED) != 0:
             return False
         pause()
         spins += 1
-        if spins > SPINS:
+        if spins > most:
             add(sync, SLEEPERS, int64(1))
             # Read again after announcing the sleep: partner of `publish` and of `leave_early`.
             if add(sync, PHASE, int64(0)) == phase and add(sync, PAUSED, int64(0)) == 0:
-                block_while_equal(sync, PHASE, phase, int64(min(LONGEST_SLEEP_MS, spins - SPINS)))
+                block_while_equal(sync, PHASE, phase, min(int64(LONGEST_SLEEP_MS), spins - most))
             add(sync, SLEEPERS, int64(-1))
     return True
 
@@ -115,7 +118,7 @@ def working(scheduler, claim, perform, transition):
                 return
             first = claim(control, worker, phase, kind, total, grain)
             if first < 0:
-                if not wait_for_phase(sync, phase):
+                if not wait_for_phase(sync, phase, control.spins):
                     return
                 phase = load(sync, PHASE)
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 import numpy as np
@@ -19,6 +20,8 @@ from seer_env.envs.phold import Phold
 from seer_env.errors import ContractBreach
 from seer_env.model import EventModel, handles
 from seer_env.runtime.engine import make_engine
+from seer_env.runtime.time_warp.gvt import COPY_SPEED, MOST_INTERVAL, SMALL_ROW, best_interval
+from seer_env.runtime.time_warp.layout import ARRIVED, VISITED, WARP
 
 THREADS = (1, 2, 3, 4, 8)
 WORLDS = {
@@ -134,6 +137,49 @@ def test_a_boundary_goes_from_scheduler_to_scheduler(oracle):
 def test_rows_are_saved_every_positive_number_of_executions(value):
     with pytest.raises(ValueError, match="save_every must be an integer from 1"):
         fresh("phold, no lookahead", "root-sim").save_every = value
+
+
+@pytest.mark.parametrize("name", ["root-sim:", "root-sim:0", "root-sim:two", "root-sim:1.5", "root-sim:+3"])
+def test_a_schedulers_name_with_no_number_of_executions_is_refused(name):
+    with pytest.raises(ValueError, match=f"scheduler '{re.escape(name)}': after root-sim: comes the number"):
+        make_engine(Phold(4), name)
+
+
+@pytest.mark.parametrize("save_every", [1, 4])
+def test_a_row_is_saved_before_every_so_many_executions_though_gvt_passes_them(save_every):
+    model = Phold(n=50, lookahead=0.5, dt=20.0)
+    engine = eager(make_engine(model, f"root-sim:{save_every}", 1), spread=1)
+    engine.reset(5)
+    engine.step(*nobody(model))
+    assert engine.stats.rounds > 100
+    assert undone(engine) == 0
+    executions = engine.state["count"]
+    assert engine._memory.partitions["saved"].sum() == -(-executions // save_every).sum()
+
+
+@pytest.mark.parametrize("between", [1.0, 30.0, 400.0, 1e9])
+@pytest.mark.parametrize("cost", [100.0, 10_000.0])
+def test_the_interval_that_is_chosen_costs_least(between, cost):
+    warp = np.zeros(1, WARP)
+    warp["row_bytes"], warp["between"], warp["event_cost"] = 4000, between, cost
+    intervals = np.arange(1, MOST_INTERVAL + 1)
+    costs = 4000 / COPY_SPEED / intervals + cost * (intervals - 1) / (2 * between)
+    chosen = best_interval(warp[0])
+    assert abs(chosen - intervals[np.argmin(costs)]) <= 1  # the optimum is between two integers
+
+
+def test_small_rows_are_always_saved():
+    warp = np.zeros(1, WARP)
+    warp["row_bytes"], warp["between"], warp["event_cost"] = SMALL_ROW, 1e9, 1.0
+    assert best_interval(warp[0]) == 1
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_every_visit_says_once_that_it_has_begun_and_once_that_it_has_arrived(threads):
+    engine = eager(fresh("phold, lookahead 0.5", "root-sim", threads))
+    played(engine, 1)
+    assert engine.stats.shared_rounds > 0
+    assert engine._memory.visiting[[VISITED, ARRIVED]].tolist() == [threads, threads]
 
 
 # -- memory and binding --------------------------------------------------------------------------------

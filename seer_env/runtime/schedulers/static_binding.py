@@ -269,10 +269,14 @@ def advance(control, worker, worker_address):
 
 
 @kernel
-def take(words, p, phase):
+def take(words, worker, p, phase):
     """Take part p in a phase, unless somebody has."""
     seen = load(words, p * PART_WORDS + TAKEN)
-    return seen < phase and compare_and_swap(words, p * PART_WORDS + TAKEN, seen, phase) == seen
+    if seen >= phase:
+        return False
+    taken = compare_and_swap(words, p * PART_WORDS + TAKEN, seen, phase) == seen
+    worker.lost_claims += int64(not taken)
+    return taken
 
 
 @kernel
@@ -283,10 +287,10 @@ def claim_part(control, worker, phase, kind, total, grain):
     if load(sync_of(control), CLAIM) >> 32 != phase:
         return int64(-1)  # it is over, and `kind` may be that of the next
     words = array_at(binding_of(control).words, np.int64)
-    if take(words, worker.index, phase):
+    if take(words, worker, worker.index, phase):
         return worker.index
     for p in range(total):
-        if load(words, p * PART_WORDS + PRESENT) == 0 and take(words, p, phase):
+        if load(words, p * PART_WORDS + PRESENT) == 0 and take(words, worker, p, phase):
             return p
     return int64(-1)
 

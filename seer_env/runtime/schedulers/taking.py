@@ -88,14 +88,16 @@ def order_range(control, calendar, worker, number, first, last):
 
 
 @inlined
-def own(calendar, target, taker):
+def own(calendar, worker, target, taker):
     """Whether this taker has the entity in this window: now, or since an earlier event."""
     owner = array_at(calendar.owner, np.int64)
     token = calendar.number << TAKER_BITS | taker
     seen = load(owner, target)
     if seen >> TAKER_BITS == calendar.number:
         return seen == token
-    return compare_and_swap(owner, target, seen, token) == seen
+    owned = compare_and_swap(owner, target, seen, token) == seen
+    worker.lost_claims += int64(not owned)
+    return owned
 
 
 @kernel
@@ -168,7 +170,7 @@ def take_range(control, calendar, worker, worker_address, taker, private, number
         if ahead < last:
             bit = int64(1) << (ahead & AHEAD)
             mine &= ~bit
-            if control.direct or own(calendar, int64(run_target[ahead]), taker):
+            if control.direct or own(calendar, worker, int64(run_target[ahead]), taker):
                 mine |= bit
                 prefetch(pool, run_slot[ahead])
                 prefetch(leq, run_target[ahead])

@@ -109,5 +109,5 @@ def prepare(control):
         store(taken, p * STRIDE, int64(0))
         part = partitions[p]
         part.executed, part.undone, part.undone_by_own = 0, 0, 0
-        part.stragglers, part.cancelled = 0, 0
-    warp.executed, warp.undone, warp.undone_by_own = 0, 0, 0
+        part.stragglers, part.cancelled, part.worked, part.saved = 0, 0, 0, 0
+    warp.executed, warp.undone, warp.undone_by_own, warp.stragglers, warp.worked = 0, 0, 0, 0, 0

@@ -6,17 +6,36 @@ message is on its way when it is computed: all are in inboxes, since the visits 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import int64
 
-from seer_env.runtime.atomics import load
+from seer_env.runtime.atomics import load, store
 from seer_env.runtime.layout import STRIDE
 from seer_env.runtime.leq import earlier, free_slot, kernel, remove_root
 from seer_env.runtime.phases import EXECUTE, SETTLE
 from seer_env.runtime.recording import count_round
+from seer_env.runtime.sharing import moving_average
 from seer_env.runtime.time_warp.binding import bind, clear_loads
-from seer_env.runtime.time_warp.history import commit, drop_cancelled, hand_on, run_handler, show, undo
-from seer_env.runtime.time_warp.layout import entities_of, partitions_of, warp_of
+from seer_env.runtime.time_warp.history import (
+    commit,
+    commit_all,
+    drop_cancelled,
+    forget,
+    hand_on,
+    run_handler,
+    show,
+    undo,
+)
+from seer_env.runtime.time_warp.layout import (
+    ARRIVED,
+    VISITED,
+    entities_of,
+    partitions_of,
+    visiting_of,
+    warp_of,
+)
 from seer_env.runtime.time_warp.messages import following, inboxes_of
 from seer_env.runtime.time_warp.visit import earliest, find_least, work_off, work_off_inbox
 from seer_env.runtime.transition import AT_BOUNDARY, AT_EXECUTED, AT_SETTLE, AT_SETTLED, AT_WINDOW, share
@@ -27,6 +46,12 @@ from seer_env.runtime.window import leq_of, pool_of, sync_of
 MOST_SPREAD, LEAST_AHEAD, MOST_AHEAD = 1024.0, 32.0, 1024.0
 #: Events of a window at most, even where a longer one cannot go wrong: what is uncommitted fits the cache.
 MOST_IN_WINDOW = 2048.0
+#: How much farther than the horizon a visit goes while others are on their way to it.
+REACH = 3.0
+#: Executions between two saved rows at most, and bytes of a row that is always saved: copying costs little.
+MOST_INTERVAL, SMALL_ROW = 8, 256
+#: Bytes of a row that are copied per nanosecond.
+COPY_SPEED = 16.0
 #: Rounds of visits between looks at how the load is spread, and the imbalance that is put right.
 ROUNDS_PER_BINDING, IMBALANCE = 64, 1.15
 #: Events executed in key order before a cautious step looks at the clock.
@@ -77,7 +102,8 @@ def execute_for_good(control, worker, worker_address, i):
     pool, queue = pool_of(control), leq_of(control)[i]
     entity = entities_of(warp)[i]
     part = partitions_of(warp)[entity.partition]
-    commit(control, worker, part)  # all that i has executed, so nothing coasts over this event
+    commit(control, worker, part)
+    forget(control, worker, part, i)  # nothing coasts over this event
     slot = queue.root
     remove_root(pool, queue)
     drop_cancelled(pool, worker, sync_of(control), part, queue)
@@ -129,7 +155,7 @@ def rebind(control, worker, worker_address):
                 open_messages = True
                 work_off_inbox(control, worker, worker_address, partitions[p])
     for p in range(control.threads):
-        commit(control, worker, partitions[p])
+        commit_all(control, worker, partitions[p])
     bind(control)
     warp.bindings += 1
 
@@ -138,27 +164,38 @@ def rebind(control, worker, worker_address):
 
 
 @kernel
-def totals_of(control):
-    """Events executed and undone in this step, and those of them undone by their own partition."""
-    executed, undone, by_own = int64(0), int64(0), int64(0)
+def last_round(control):
+    """Of the visits that have just ended: executions, those undone, those undone by their own partition,
+    rollbacks, and nanoseconds."""
+    warp = warp_of(control)
+    executed, undone, by_own = -warp.executed, -warp.undone, -warp.undone_by_own
+    stragglers, worked = -warp.stragglers, -warp.worked
     for p in range(control.threads):
-        part = partitions_of(warp_of(control))[p]
+        part = partitions_of(warp)[p]
         executed += part.executed
         undone += part.undone
         by_own += part.undone_by_own
-    return executed, undone, by_own
+        stragglers += part.stragglers
+        worked += part.worked
+    warp.executed += executed
+    warp.undone += undone
+    warp.undone_by_own += by_own
+    warp.stragglers += stragglers
+    warp.worked += worked
+    return float(executed), float(undone), float(by_own), float(stragglers), float(worked)
 
 
 @kernel
 def adapt(control, gvt_before):
-    """Learn from a round of visits how dense events are and how much of them is undone."""
+    """Learn from a round of visits how dense events are, what they cost and how much of them is undone."""
     warp = warp_of(control)
-    executed, undone, by_own = totals_of(control)
-    done, lost, lost_by_own = (
-        float(executed - warp.executed), float(undone - warp.undone), float(by_own - warp.undone_by_own),
-    )  # fmt: skip
-    warp.executed, warp.undone, warp.undone_by_own = executed, undone, by_own
+    done, lost, lost_by_own, stragglers, worked = last_round(control)
     warp.expected = done
+    if done > 0.0:
+        warp.event_cost = moving_average(warp.event_cost, worked, done)
+        warp.between = 0.75 * warp.between + 0.25 * done / (1.0 + stragglers)
+    if warp.adaptive:
+        warp.interval = best_interval(warp)
     advance = min(warp.gvt_time, control.end) - gvt_before
     if advance > 0.0 and done > lost:
         warp.density += 0.25 * ((done - lost) / advance - warp.density)
@@ -176,8 +213,23 @@ def adapt(control, gvt_before):
 
 
 @kernel
+def best_interval(warp):
+    """Executions between two saved rows that cost least (as Lin, Preiss, Loucks and Lazowska choose it).
+
+    With a row of cost s saved before every k-th execution of cost c, and a rollback in every a-th, which
+    coasts over (k - 1) / 2 on average, an execution costs s / k + c (k - 1) / (2 a) more: least at
+    k = sqrt(2 a s / c).
+    """
+    if warp.row_bytes <= SMALL_ROW:
+        return int64(1)
+    saving = warp.row_bytes / COPY_SPEED
+    best = math.sqrt(2.0 * warp.between * saving / warp.event_cost)
+    return max(int64(1), min(int64(best), int64(MOST_INTERVAL)))
+
+
+@kernel
 def limit_optimism(control):
-    """Set the horizon, the window and the quota of the next visits."""
+    """Set the horizon, the window and the quota of the next visits, none of which has begun."""
     warp = warp_of(control)
     warp.window = control.lookahead
     warp.horizon = control.end
@@ -185,6 +237,9 @@ def limit_optimism(control):
         warp.window = min(max(warp.window, warp.spread / warp.density), MOST_IN_WINDOW / warp.density)
         warp.horizon = min(control.end, warp.gvt_time + max(warp.ahead / warp.density, warp.window))
     warp.horizon = max(warp.horizon, np.nextafter(warp.gvt_time, np.inf))
+    warp.reach = min(control.end, warp.gvt_time + REACH * (warp.horizon - warp.gvt_time))
+    store(visiting_of(warp), VISITED, int64(0))
+    store(visiting_of(warp), ARRIVED, int64(0))
     if not warp.fixed:
         warp.quota = int64(2.0 * warp.ahead / control.threads) + 64
 
@@ -223,7 +278,7 @@ def advancing(perform):
             control.lbts, control.window = warp.gvt_time, warp.horizon
             count_round(control, worker, int64(-1))
             control.stage, kind = AT_EXECUTED, EXECUTE
-        each = warp.expected * control.event_cost / control.threads
+        each = warp.expected * warp.event_cost / control.threads
         if control.threads == 1 or each * control.threads <= control.share_ns:
             control.direct = 1
             perform(control, worker, worker_address, kind, int64(0), control.threads)

@@ -16,7 +16,15 @@ from seer_env.runtime.atomics import array_at, call3, copy_bytes
 from seer_env.runtime.layout import MICRO_SHIFT
 from seer_env.runtime.leq import SLOTS, earlier, free_slot, inlined, insert, kernel, remove_root
 from seer_env.runtime.phases import HEADER_BYTES
-from seer_env.runtime.time_warp.layout import entities_of, executions_of, minima_of, times_of, warp_of
+from seer_env.runtime.time_warp.layout import (
+    COMMITTED,
+    EXECUTED,
+    entities_of,
+    executions_of,
+    minima_of,
+    times_of,
+    warp_of,
+)
 from seer_env.runtime.time_warp.messages import send
 from seer_env.runtime.window import leq_of, pool_of, sync_of
 
@@ -128,6 +136,7 @@ def save(warp, part, entity, execution, row):
     if part.free_rows == 0:
         return False
     part.free_rows -= 1
+    part.saved += 1
     execution.saved = free_rows_of(warp, part)[part.free_rows]
     copy_bytes(warp.rows + int64(execution.saved) * warp.row_bytes, row, warp.row_bytes)
     entity.unsaved = int32(0)
@@ -144,7 +153,7 @@ def execute_first(control, worker, worker_address, part, i):
     if not save(warp, part, entity, execution, control.state + i * control.state_stride):
         return False
     execution.emitted, execution.stream = int32(queue.emitted), queue.stream
-    execution.previous, execution.executed = entity.newest, int32(1)
+    execution.previous, execution.executed = entity.newest, int32(EXECUTED)
     entity.newest = slot
     if entity.listed == 0:
         entity.listed = int32(1)
@@ -277,23 +286,11 @@ def find_state(control, worker, worker_address, i, coast):
 # -- committing ----------------------------------------------------------------------------------------
 
 
-@inlined
-def commit_entity(control, worker, part, i, time, seq):
-    """Forget entity i's executions before the key `(time, seq)`; keep those that others coast over."""
-    warp = warp_of(control)
-    pool, entity = pool_of(control), entities_of(warp)[i]
-    executions = executions_of(warp)
-    slot, oldest = entity.newest, int32(-1)
-    while slot >= 0 and not earlier(pool[slot].time, pool[slot].seq, time, seq):
-        oldest, slot = slot, executions[slot].previous
-    if oldest < 0:
-        entity.newest = int32(-1)
-    else:
-        while executions[oldest].saved < 0:
-            oldest = executions[oldest].previous
-        slot = executions[oldest].previous
-        executions[oldest].previous = int32(-1)
-    sync, free_rows = sync_of(control), free_rows_of(warp, part)
+@kernel
+def free_executions(control, worker, part, slot):
+    """Free the events of a chain of executions, from `slot` back, and the rows saved before them."""
+    pool, executions, sync = pool_of(control), executions_of(warp_of(control)), sync_of(control)
+    free_rows = free_rows_of(warp_of(control), part)
     while slot >= 0:
         execution = executions[slot]
         if execution.saved >= 0:
@@ -301,23 +298,74 @@ def commit_entity(control, worker, part, i, time, seq):
             part.free_rows += 1
         older = execution.previous
         free_slot(pool, worker, sync, slot)
-        worker.events += 1
-        entity.load += 1
         slot = older
 
 
 @kernel
+def count_committed(control, worker, entity, slot):
+    """Count the executions from `slot` back that have been committed since the last time."""
+    executions = executions_of(warp_of(control))
+    while slot >= 0 and executions[slot].executed == EXECUTED:
+        executions[slot].executed = int32(COMMITTED)
+        worker.events += 1
+        entity.load += 1
+        slot = executions[slot].previous
+
+
+@inlined
+def commit_entity(control, worker, part, i, time, seq):
+    """Commit entity i's executions before the key `(time, seq)`, and forget all that none will coast over.
+
+    Returns whether some are not committed. If all are, the next one coasts over them, unless the row is to be
+    saved before it; then, and where places for rows are scarce, nothing is kept.
+    """
+    warp = warp_of(control)
+    pool, entity, executions = pool_of(control), entities_of(warp)[i], executions_of(warp)
+    slot, oldest = entity.newest, int32(-1)
+    while slot >= 0 and not earlier(pool[slot].time, pool[slot].seq, time, seq):
+        oldest, slot = slot, executions[slot].previous
+    count_committed(control, worker, entity, slot)
+    scarce = 2 * part.free_rows < warp.rows_each
+    if oldest < 0 and (slot < 0 or scarce or entity.unsaved + 1 >= warp.interval):
+        forget(control, worker, part, i)
+        return False
+    kept = oldest if oldest >= 0 else slot
+    while executions[kept].saved < 0:
+        kept = executions[kept].previous
+    slot, executions[kept].previous = executions[kept].previous, int32(-1)
+    free_executions(control, worker, part, slot)
+    return oldest >= 0
+
+
+@kernel
+def forget(control, worker, part, i):
+    """Forget all that entity i has executed, which is committed: its row is saved before the next one."""
+    entity = entities_of(warp_of(control))[i]
+    free_executions(control, worker, part, entity.newest)
+    entity.newest = int32(-1)
+
+
+@kernel
 def commit(control, worker, part):
-    """Forget what a partition's entities have executed before GVT."""
+    """Commit what a partition's entities have executed before GVT."""
     warp = warp_of(control)
     listed, entities = listed_of(warp, part), entities_of(warp)
     kept = int64(0)
     for k in range(part.listed):
         i = int64(listed[k])
-        commit_entity(control, worker, part, i, warp.gvt_time, warp.gvt_seq)
-        if entities[i].newest < 0:
-            entities[i].listed = int32(0)
-        else:
+        if commit_entity(control, worker, part, i, warp.gvt_time, warp.gvt_seq):
             listed[kept] = int32(i)
             kept += 1
+        else:
+            entities[i].listed = int32(0)
     part.listed = kept
+
+
+@kernel
+def commit_all(control, worker, part):
+    """Commit, where nothing lies beyond GVT, and keep nothing."""
+    commit(control, worker, part)
+    entities = entities_of(warp_of(control))
+    for i in range(part.first, part.last):
+        if entities[i].newest >= 0:
+            forget(control, worker, part, i)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64
 
 from seer_env.runtime.atomics import FANOUT, array_at, record_at
-from seer_env.runtime.layout import ALIGNMENT
+from seer_env.runtime.layout import ALIGNMENT, STRIDE
 from seer_env.runtime.leq import kernel
 
 #: Beside the queue line of an entity.
@@ -31,7 +31,7 @@ EXECUTION = np.dtype(
     [
         ("stream", "u8"),  # of its entity before the execution, as the next one
         ("emitted", "i4"),
-        ("executed", "i4"),  # 1: executed and not undone
+        ("executed", "i4"),  # `EXECUTED`, `COMMITTED`, or 0
         ("previous", "i4"),  # slot of the execution before it of the same entity, or -1
         ("saved", "i4"),  # number of the saved row of its entity before the execution, or -1
         ("sent", "i4"),  # slot of the last event that it emitted, or -1
@@ -41,6 +41,9 @@ EXECUTION = np.dtype(
     ],
     align=True,
 )
+
+#: Executed and not undone; that, and before GVT, kept for coasting only.
+EXECUTED, COMMITTED = 1, 2
 
 #: One per partition, written by who holds it: the claimant of its visit, or the transition.
 PARTITION = np.dtype(
@@ -60,10 +63,12 @@ PARTITION = np.dtype(
         ("cancelled", "i8"),
         ("dead", "i8"),  # cancelled events in its heaps
         ("stuck", "i8"),  # 1: an entity of it may be stuck
+        ("worked", "i8"),  # nanoseconds of its visits in this step
+        ("saved", "i8"),  # rows saved
         ("least_time", "f8"),  # least key of its unexecuted events when its last visit ended
         ("least_seq", "i8"),
         ("least_entity", "i8"),
-        ("unused", "i8", (14,)),
+        ("unused", "i8", (12,)),
     ],
     align=True,
 )
@@ -72,14 +77,19 @@ assert PARTITION.itemsize % ALIGNMENT == 0
 #: What the transition writes, alone.
 WARP = np.dtype(
     [
-        *[(name, "i8") for name in ("entities", "executions", "partitions", "inboxes", "taken", "listed")],
+        *[
+            (name, "i8")
+            for name in ("entities", "executions", "partitions", "inboxes", "taken", "visiting", "listed")
+        ],
         *[(name, "i8") for name in ("next_time", "block_min", "rows", "free_rows", "row_bytes")],
         ("rows_each", "i8"),  # saved rows of a partition
         ("interval", "i8"),  # a row is saved before every so many executions of its entity
+        ("adaptive", "i8"),  # 1: the interval is chosen anew at each GVT
         ("cautious", "i8"),  # 1: event by event in key order
         ("gvt_time", "f8"),
         ("gvt_seq", "i8"),
-        ("horizon", "f8"),  # nothing is executed from here on until GVT has moved
+        ("horizon", "f8"),  # a visit goes up to here, and on to `reach` while others are on their way
+        ("reach", "f8"),  # nothing is executed from here on until GVT has moved
         ("window", "f8"),  # a worker's entities advance together by at most this much
         ("most_emissions", "i8"),  # of an execution that may be undone; who emits more waits for GVT
         ("quota", "i8"),  # events of a visit, about
@@ -87,16 +97,23 @@ WARP = np.dtype(
         ("spread", "f8"),  # events of a window, wanted
         ("ahead", "f8"),  # events between GVT and horizon, wanted
         ("expected", "f8"),  # events of the next visits together
+        ("event_cost", "f8"),  # nanoseconds of a visit per execution, moving average
         ("fixed", "i8"),  # 1: spread, ahead and quota stay as they are (tests)
         ("visits", "i8"),  # rounds of visits since the last binding
         ("bindings", "i8"),  # counts, since the engine was made
         ("executed", "i8"),  # sums over partitions at the last GVT
         ("undone", "i8"),
         ("undone_by_own", "i8"),
-        ("committed", "i8"),
+        ("worked", "i8"),
+        ("stragglers", "i8"),
+        ("between", "f8"),  # executions between two rollbacks, moving average
     ],
     align=True,
 )
+
+#: Words that visits of a phase share, each alone on two cache lines: the number of partitions whose visit has
+#: begun, and of those whose visit has reached the horizon.
+VISITED, ARRIVED, VISITING_WORDS = 0, STRIDE, 2 * STRIDE
 
 #: Positions of a partition start at a multiple of this.
 REGION = FANOUT * FANOUT
@@ -119,6 +136,12 @@ def entities_of(warp):
 def executions_of(warp):
     """A record per slot of the pool."""
     return array_at(warp.executions, EXECUTION)
+
+
+@kernel
+def visiting_of(warp):
+    """Words that visits of a phase share."""
+    return array_at(warp.visiting, np.int64)
 
 
 @kernel

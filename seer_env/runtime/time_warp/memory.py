@@ -6,9 +6,9 @@ import numpy as np
 
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.layout import CHUNK, STRIDE, aligned_zeros
-from seer_env.runtime.memory import FIRST_SLOTS, Memory
+from seer_env.runtime.memory import FIRST_COSTS, FIRST_SLOTS, Memory
 from seer_env.runtime.shims import CompiledModel
-from seer_env.runtime.time_warp.layout import ENTITY, EXECUTION, PARTITION, REGION, WARP
+from seer_env.runtime.time_warp.layout import ENTITY, EXECUTION, PARTITION, REGION, VISITING_WORDS, WARP
 
 #: Saved rows of a partition, at first and at least; a step that needs more is begun again with twice as many.
 FIRST_ROWS = 8192
@@ -19,6 +19,8 @@ LEAST_ROWS = 256
 SLOTS_AHEAD = 8192
 #: Events of a window and between GVT and horizon, at first.
 FIRST_SPREAD, FIRST_AHEAD = 16.0, 256.0
+#: Executions between two rollbacks, at first.
+FIRST_BETWEEN = 100.0
 #: What an execution may emit before GVT is there, beside a share of the slots: more waits for GVT.
 MOST_EMISSIONS = 64
 
@@ -37,6 +39,7 @@ class WarpMemory(Memory):
         self.entities = aligned_zeros(n, ENTITY)
         self.partitions = aligned_zeros(threads, PARTITION)
         self.inboxes, self.taken = (aligned_zeros(threads * STRIDE, np.int64) for _ in range(2))
+        self.visiting = aligned_zeros(VISITING_WORDS, np.int64)
         self.listed = aligned_zeros(n, np.int32)
         places = -(-n // REGION) * REGION + (threads + 1) * REGION
         self.warp_times = aligned_zeros(places, np.float64)
@@ -48,10 +51,11 @@ class WarpMemory(Memory):
 
     def _point_warp(self) -> None:
         warp = self.warp[0]
-        for name in ("entities", "partitions", "inboxes", "taken", "listed"):
+        for name in ("entities", "partitions", "inboxes", "taken", "visiting", "listed"):
             warp[name] = getattr(self, name).ctypes.data
         warp["next_time"], warp["block_min"] = self.warp_times.ctypes.data, self.warp_minima.ctypes.data
-        warp["interval"] = 1
+        warp["interval"], warp["adaptive"] = 1, 1
+        warp["event_cost"], warp["between"] = FIRST_COSTS["event_cost"], FIRST_BETWEEN
         warp["spread"], warp["ahead"] = FIRST_SPREAD, FIRST_AHEAD * self.threads
         warp["density"] = self.model.n_entities / self.model.dt
         self.control["own"] = self.warp.ctypes.data

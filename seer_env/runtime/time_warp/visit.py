@@ -5,11 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numba import int32, int64
 
-from seer_env.runtime.atomics import FANOUT, array_at, lowest_bit, mask_below, minimum_of_block, prefetch
+from seer_env.runtime.atomics import (
+    FANOUT,
+    add,
+    array_at,
+    load,
+    lowest_bit,
+    mask_below,
+    minimum_of_block,
+    prefetch,
+)
 from seer_env.runtime.layout import MICRO_SHIFT
 from seer_env.runtime.leq import SLOTS, earlier, inlined, insert, kernel, record_breach
 from seer_env.runtime.time_warp.history import (
     commit,
+    commit_all,
     drop_cancelled,
     execute_first,
     is_last,
@@ -18,12 +28,15 @@ from seer_env.runtime.time_warp.history import (
     undo,
 )
 from seer_env.runtime.time_warp.layout import (
+    ARRIVED,
+    VISITED,
     blocks_in,
     entities_of,
     executions_of,
     first_block,
     minima_of,
     times_of,
+    visiting_of,
     warp_of,
 )
 from seer_env.runtime.time_warp.messages import empty_inbox, following
@@ -163,8 +176,8 @@ def bring_near(control, first, entities):
 
 
 @kernel
-def sweep(control, worker, worker_address, part, limit, micro):
-    """Visit the entities that have events before `limit`, in index order."""
+def sweep(control, worker, worker_address, part, limit, micro, beyond):
+    """Visit the entities that have events before `limit`, in index order; `beyond`: while others work."""
     warp = warp_of(control)
     times, minima = times_of(warp), minima_of(warp)
     start = first_block(part)
@@ -183,13 +196,24 @@ def sweep(control, worker, worker_address, part, limit, micro):
                 if worker.rule != 0 or part.free_rows == 0:
                     return
             minima[block] = minimum_of_block(times, block * FANOUT)
-            if clock_ns() > control.deadline:
+            if clock_ns() > control.deadline or (beyond and not others_under_way(control)):
                 return
+
+
+@inlined
+def others_under_way(control):
+    """Whether all partitions are being visited, and some have not reached the horizon."""
+    visiting = visiting_of(warp_of(control))
+    return load(visiting, VISITED) == control.threads and load(visiting, ARRIVED) < control.threads
 
 
 @kernel
 def visit(control, worker, worker_address, part):
-    """Commit what GVT has passed, then execute ahead: to the horizon, or as much as a visit may."""
+    """Commit what GVT has passed, then execute ahead: to the horizon, or as much as a visit may.
+
+    Who is there before the others goes on, to `reach` at most, as it would only wait for them.
+    """
+    started = clock_ns()
     warp = warp_of(control)
     commit(control, worker, part)
     if part.dead > MOST_DEAD:
@@ -197,18 +221,27 @@ def visit(control, worker, worker_address, part):
     if part.free_rows == 0:
         record_breach(worker, SLOTS, int64(-1), 0.0, int64(0))
     until = part.executed + warp.quota
+    horizon, beyond = warp.horizon, False
     while worker.rule == 0:
         work_off_inbox(control, worker, worker_address, part)
         start = earliest(warp, part)
-        if not start < warp.horizon or part.executed >= until or part.free_rows == 0:
+        if not beyond and not start < horizon:
+            add(visiting_of(warp), ARRIVED, int64(1))
+            horizon, beyond = warp.reach, True
+        if not start < horizon or part.executed >= until or part.free_rows == 0:
             break
-        limit, micro = min(start + warp.window, warp.horizon), NO_MICRO
+        if beyond and not others_under_way(control):
+            break
+        limit, micro = min(start + warp.window, horizon), NO_MICRO
         if limit <= start:
             limit, micro = np.nextafter(start, np.inf), first_micro(control, part, start)
-        sweep(control, worker, worker_address, part, limit, micro)
+        sweep(control, worker, worker_address, part, limit, micro, beyond)
         if clock_ns() > control.deadline:
             break
+    if not beyond:
+        add(visiting_of(warp), ARRIVED, int64(1))
     find_least(control, part)
+    part.worked += clock_ns() - started
 
 
 # -- what GVT is made of -------------------------------------------------------------------------------
@@ -264,6 +297,6 @@ def note_stuck(control, part):
 def settle(control, worker, worker_address, part):
     """At the end of a step: everything executed is committed, and every message received."""
     work_off_inbox(control, worker, worker_address, part)
-    commit(control, worker, part)
+    commit_all(control, worker, part)
     if part.dead > 0:
         sift_all(control, worker, part)

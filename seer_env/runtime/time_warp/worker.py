@@ -5,13 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numba import int64
 
-from seer_env.runtime.atomics import array_at, call3, compare_and_swap, load, record_at
+from seer_env.runtime.atomics import add, array_at, call3, compare_and_swap, load, record_at
 from seer_env.runtime.layout import CLAIM, CONTROL, STRIDE
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.phases import ACT, EXECUTE, SETTLE, perform_boundary
 from seer_env.runtime.time_warp.binding import prepare
 from seer_env.runtime.time_warp.gvt import advancing
-from seer_env.runtime.time_warp.layout import entities_of, executions_of, partitions_of, warp_of
+from seer_env.runtime.time_warp.layout import (
+    VISITED,
+    entities_of,
+    executions_of,
+    partitions_of,
+    visiting_of,
+    warp_of,
+)
 from seer_env.runtime.time_warp.messages import push
 from seer_env.runtime.time_warp.visit import settle, visit
 from seer_env.runtime.transition import offering, transitions
@@ -32,6 +39,8 @@ def claim_partition(control, worker, phase, kind, total, grain):
         last = load(taken, p * STRIDE)
         if last < phase:
             if compare_and_swap(taken, p * STRIDE, last, phase) == last:
+                if kind == EXECUTE:
+                    add(visiting_of(warp_of(control)), VISITED, int64(1))
                 return p
             worker.lost_claims += 1
     return int64(-1)

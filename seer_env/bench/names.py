@@ -39,6 +39,7 @@ EXPERIMENTS = {
 }
 BENCHES = {
     **EXPERIMENTS,
+    "profile": Place("profile", "ProfileExperiment", "where the time of every scheduler goes; not in `all`"),
     "all": Place("all", "All", "every experiment in turn, then the report"),
     "report": Place("page", "Report", "one HTML page of what has been measured so far"),
 }

@@ -16,9 +16,7 @@ from seer_env.runtime.compile import c_function, package_fingerprint
 from seer_env.runtime.layout import ALIGNMENT, CONTROL, LEQ, aligned_zeros
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.memory import Memory
-from seer_env.runtime.phases import ACT, EXECUTE, MOST_EVENTS, SETTLE, perform_boundary
-from seer_env.runtime.recording import count_round
-from seer_env.runtime.rounds import LOOK_NS, ROUNDS_PER_LOOK
+from seer_env.runtime.phases import ACT, EXECUTE, SETTLE, perform_boundary
 from seer_env.runtime.schedulers.calendar_queue import (
     CALENDAR,
     CALENDAR_WORDS,
@@ -34,10 +32,10 @@ from seer_env.runtime.schedulers.calendar_queue import (
 )
 from seer_env.runtime.schedulers.compiled import CompiledEngine
 from seer_env.runtime.schedulers.taking import order_range, put_back, take
-from seer_env.runtime.sharing import moving_average, remember, totals, worth_sharing
+from seer_env.runtime.schedulers.windows import learn_window, windows
+from seer_env.runtime.sharing import totals
 from seer_env.runtime.shims import compile_model
 from seer_env.runtime.transition import (
-    AT_BOUNDARY,
     AT_EXECUTED,
     AT_SETTLE,
     AT_SETTLED,
@@ -52,8 +50,6 @@ from seer_env.runtime.worker import WORKER_BYTES, begin, claim, working
 
 #: Ranges of a window's days per worker: what one worker puts in order at once.
 RANGES = 4
-#: Windows with fewer events than this are not timed: reading the clock would cost too much of them.
-TIMED = 16.0
 
 
 @kernel
@@ -109,56 +105,24 @@ def open_window(control, calendar):
 
 
 @kernel
-def close_window(control, calendar, walls, elapsed, events):
-    """Learn what a window holds and costs, and give back what it has left."""
-    put_back(control, calendar)
-    if events > 0 and elapsed > 0.0:
-        remember(control, *walls, EXECUTE, events, elapsed, events)
-    calendar.expected = 0.75 * calendar.expected + 0.25 * events
+def publish_window(control, calendar, expected):
+    """Have all workers put the window that is open in order, and then execute it."""
+    control.stage, calendar.started = AT_SETTLED, clock_ns()
+    calendar.grain = max(int64(1), -(-calendar.window_days // (RANGES * control.threads)))
+    calendar.n_ranges = -(-calendar.window_days // calendar.grain)
+    share(control, SETTLE, calendar.n_ranges, expected * control.event_cost, int64(1))
 
 
 @kernel
 def run_window(control, calendar, worker, worker_address):
     """Execute a window too small to share: one range, one taker."""
-    control.direct, calendar.n_ranges, calendar.grain = 1, 1, calendar.window_days
-    timed = calendar.expected >= TIMED
-    events, started = worker.events, clock_ns() if timed else int64(0)
+    calendar.n_ranges, calendar.grain = 1, calendar.window_days
     perform(control, worker, worker_address, SETTLE, int64(0), int64(1))
     perform(control, worker, worker_address, EXECUTE, int64(0), int64(1))
-    elapsed = float(clock_ns() - started) if timed else 0.0
-    walls = control.direct_ns, control.direct_units
-    close_window(control, calendar, walls, elapsed, worker.events - events)
+    put_back(control, calendar)
 
 
-@kernel
-def next_windows(control, calendar, worker, worker_address):
-    """Windows too small to share, one after the other; True when one was published."""
-    started, events = clock_ns(), worker.events
-    looked, before = events, totals(control)[0] - events
-    for _ in range(ROUNDS_PER_LOOK):
-        if not open_window(control, calendar):
-            control.stage = AT_BOUNDARY
-            break
-        count_round(control, worker, int64(-1))
-        expected = max(int64(1), int64(calendar.expected))
-        if control.threads > 1 and worth_sharing(control, EXECUTE, expected, control.event_cost):
-            control.stage, calendar.started = AT_SETTLED, clock_ns()
-            control.shared_rounds += 1
-            calendar.grain = max(int64(1), -(-calendar.window_days // (RANGES * control.threads)))
-            calendar.n_ranges = -(-calendar.window_days // calendar.grain)
-            share(control, SETTLE, calendar.n_ranges, expected * control.event_cost, int64(1))
-            return True
-        run_window(control, calendar, worker, worker_address)
-        if worker.rule != 0:
-            break
-        if worker.events - looked >= MOST_EVENTS:
-            looked = worker.events
-            keep_density(control, calendar, before + worker.events)
-            if clock_ns() - started > LOOK_NS:
-                break
-    elapsed = float(clock_ns() - started)
-    control.event_cost = moving_average(control.event_cost, elapsed, worker.events - events)
-    return False
+next_windows = windows("nbse", open_window, publish_window, run_window, keep_density)
 
 
 @kernel
@@ -176,7 +140,8 @@ def advance(control, worker, worker_address):
         events = totals(control)[0]
         elapsed = float(clock_ns() - calendar.started)
         walls = control.shared_ns, control.shared_units
-        close_window(control, calendar, walls, elapsed, events - control.events_before)
+        put_back(control, calendar)
+        learn_window(control, calendar, walls, elapsed, events - control.events_before)
         keep_density(control, calendar, events)
     control.stage = AT_WINDOW
     return False

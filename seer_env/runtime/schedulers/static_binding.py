@@ -17,8 +17,6 @@ from seer_env.runtime.layout import ALIGNMENT, CLAIM, CONTROL, MICRO_SHIFT, STRI
 from seer_env.runtime.leq import HEADER, free_slot, kernel
 from seer_env.runtime.memory import Memory
 from seer_env.runtime.phases import ACT, EXECUTE, MOST_EVENTS, perform_boundary
-from seer_env.runtime.recording import count_round
-from seer_env.runtime.rounds import LOOK_NS, ROUNDS_PER_LOOK
 from seer_env.runtime.schedulers.binding_queues import (
     BINDING,
     ENTRY,
@@ -37,17 +35,10 @@ from seer_env.runtime.schedulers.binding_queues import (
     replace_root,
 )
 from seer_env.runtime.schedulers.compiled import CompiledEngine
-from seer_env.runtime.sharing import moving_average, remember, totals, worth_sharing
+from seer_env.runtime.schedulers.windows import learn_window, windows
+from seer_env.runtime.sharing import totals
 from seer_env.runtime.shims import compile_model
-from seer_env.runtime.transition import (
-    AT_BOUNDARY,
-    AT_EXECUTED,
-    AT_SETTLE,
-    AT_WINDOW,
-    offering,
-    share,
-    transitions,
-)
+from seer_env.runtime.transition import AT_EXECUTED, AT_SETTLE, AT_WINDOW, offering, share, transitions
 from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.window import leq_of, pool_of, sync_of, workers_of
 from seer_env.runtime.worker import WORKER_BYTES, begin, claim, working
@@ -56,8 +47,6 @@ HEADER_BYTES = HEADER.itemsize
 #: Words per part that workers share: the last phase in which it was taken, and whether its own worker is
 #: in the call. Each is alone on two cache lines.
 TAKEN, PRESENT, PART_WORDS = 0, STRIDE, 2 * STRIDE
-#: Windows with fewer events than this are not timed: reading the clock would cost too much of them.
-TIMED = 16.0
 
 
 @kernel
@@ -197,57 +186,27 @@ def open_window(control, binding):
 
 
 @kernel
-def learn_window(control, binding, walls, elapsed, events):
-    """Remember how many events a window holds, and what one took."""
-    if events > 0:
-        remember(control, *walls, EXECUTE, events, elapsed, events)
-    binding.expected = 0.75 * binding.expected + 0.25 * events
+def publish_window(control, binding, expected):
+    """Have all workers execute the window that is open."""
+    binding.parity = 1 - binding.parity
+    control.stage = AT_EXECUTED
+    share(control, EXECUTE, control.threads, expected * control.event_cost, int64(1))
 
 
 @kernel
 def run_window(control, binding, worker, worker_address):
     """Execute a window too small to share: all parts in turn."""
-    control.direct = 1
     drain_all(control, binding)
-    timed = binding.expected >= TIMED
-    events, started = worker.events, clock_ns() if timed else int64(0)
     for p in range(control.threads):
         run_part(control, binding, worker, worker_address, p)
-    events = worker.events - events
-    if timed:
-        walls = control.direct_ns, control.direct_units
-        learn_window(control, binding, walls, float(clock_ns() - started), events)
-    else:
-        binding.expected = 0.75 * binding.expected + 0.25 * events
 
 
 @kernel
-def next_windows(control, binding, worker, worker_address):
-    """Windows too small to share, one after the other; True when one was published."""
-    started, events = clock_ns(), worker.events
-    looked = events
-    for _ in range(ROUNDS_PER_LOOK):
-        if not open_window(control, binding):
-            control.stage = AT_BOUNDARY
-            break
-        count_round(control, worker, int64(-1))
-        expected = max(int64(1), int64(binding.expected))
-        if control.threads > 1 and worth_sharing(control, EXECUTE, expected, control.event_cost):
-            binding.parity = 1 - binding.parity
-            control.stage = AT_EXECUTED
-            control.shared_rounds += 1
-            share(control, EXECUTE, control.threads, expected * control.event_cost, int64(1))
-            return True
-        run_window(control, binding, worker, worker_address)
-        if worker.rule != 0:
-            break
-        if worker.events - looked >= MOST_EVENTS:
-            looked = worker.events
-            if clock_ns() - started > LOOK_NS:
-                break
-    elapsed = float(clock_ns() - started)
-    control.event_cost = moving_average(control.event_cost, elapsed, worker.events - events)
-    return False
+def look(control, binding, events):
+    """Nothing here depends on how dense events are."""
+
+
+next_windows = windows("ross", open_window, publish_window, run_window, look)
 
 
 @kernel

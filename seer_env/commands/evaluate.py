@@ -60,16 +60,19 @@ def episodes(env: SeerParallelEnv, policy: Policy, seeds: range, title: str) -> 
     policies = {TRAINED: policy, **env.policies}
     played = progress_of({name: partial(play_episode, env, p) for name, p in policies.items()}, seeds)
     measures = list(played[TRAINED][0])
-    rows, figures = [], {}
-    for name, results in played.items():
-        intervals = {measure: bootstrap([result[measure] for result in results]) for measure in measures}
-        pairs = zip(played[TRAINED], results)
-        ahead = bootstrap([mine["reward"] - other["reward"] for mine, other in pairs])
-        shown = [spanned(intervals[measure]) for measure in measures]
-        rows.append((name, *shown, "" if name == TRAINED else spanned(ahead)))
-        figures[name] = {"trained_ahead": ahead, **intervals}
-    print_table(title, ("policy", *measures, "trained is ahead by"), rows)
-    return {"policies": figures}
+    intervals = {
+        name: {measure: bootstrap([result[measure] for result in results]) for measure in measures}
+        for name, results in played.items()
+    }
+    ahead = {
+        name: bootstrap([mine["reward"] - other["reward"] for mine, other in zip(played[TRAINED], results)])
+        for name, results in played.items()
+        if name != TRAINED
+    }
+    rows = [(measure, *(spanned(intervals[name][measure]) for name in played)) for measure in measures]
+    rows.append(("trained is ahead by", *(spanned(ahead[name]) if name in ahead else "" for name in played)))
+    print_table(title, ("", *played), rows)
+    return {"policies": intervals, "trained_ahead": ahead}
 
 
 def fights(env: SeerParallelEnv, policy: Policy, seeds: range, title: str) -> dict[str, Any]:
@@ -102,4 +105,4 @@ def progress_of(play: Mapping[str, Callable[[int], Any]], seeds: range) -> dict[
 
 def spanned(interval: Any) -> str:
     """An interval as text."""
-    return f"{interval.estimate:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
+    return f"{interval.estimate:.4g}\n[{interval.low:.4g}, {interval.high:.4g}]"

@@ -231,6 +231,7 @@ CONTROL = np.dtype(
         ("events_per_entity", "f8"),  # in a round, moving average
         ("action_cost", "f8"),
         ("output_cost", "f8"),
+        ("settle_cost", "f8"),
         ("emission_limit", "i8"),
         ("share_ns", "f8"),  # `sharing.SHARE_NS`, `CLEARLY_NS`: words, so that tests can share everything
         ("clearly_ns", "f8"),

@@ -47,7 +47,13 @@ EXPERIENCE = (
 )
 #: Estimates to start from, nanoseconds: high, so that no long phase is executed in one piece before
 #: its cost is known.
-FIRST_COSTS = {"event_cost": 1000.0, "events_per_entity": 1.0, "action_cost": 1000.0, "output_cost": 1000.0}
+FIRST_COSTS = {
+    "event_cost": 1000.0,
+    "events_per_entity": 1.0,
+    "action_cost": 1000.0,
+    "output_cost": 1000.0,
+    "settle_cost": 1000.0,
+}
 
 
 class Memory:

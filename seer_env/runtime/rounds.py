@@ -30,8 +30,6 @@ from seer_env.runtime.window import (
 #: Rounds that one worker executes before it learns what an event costs, and the time after which it
 #: does so earlier.
 ROUNDS_PER_LOOK, LOOK_NS = 64, 500_000
-#: Rough cost of settling a block, nanoseconds.
-SETTLE_NS = 300.0
 
 # Kinds are passed on as int64: a literal would have everything behind it compiled once for each.
 offer = offering("seer", perform)
@@ -44,7 +42,8 @@ def advance(control, worker, worker_address):
     if stage == AT_SETTLE:
         control.n_blocks_ready = unsettled_blocks(control)
         control.stage = AT_SETTLED
-        return offer(control, worker, worker_address, int64(SETTLE), control.n_blocks_ready, SETTLE_NS)
+        n = control.n_blocks_ready
+        return offer(control, worker, worker_address, int64(SETTLE), n, control.settle_cost)
     if stage == AT_SETTLED:
         refresh_supers(control, control.n_blocks_ready)
         if control.settling != 0:

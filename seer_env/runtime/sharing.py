@@ -10,7 +10,7 @@ from numba import int64
 
 from seer_env.runtime.layout import LIKENESSES
 from seer_env.runtime.leq import kernel
-from seer_env.runtime.phases import ACT, EXECUTE, NOTHING, OBSERVE
+from seer_env.runtime.phases import ACT, EXECUTE, NOTHING, OBSERVE, SETTLE
 from seer_env.runtime.waiting import clock_ns
 from seer_env.runtime.window import workers_of
 
@@ -143,6 +143,8 @@ def learn(control, kind, elapsed, total, events):
         control.action_cost = moving_average(control.action_cost, elapsed, total)
     elif kind == OBSERVE:
         control.output_cost = moving_average(control.output_cost, elapsed, total)
+    elif kind == SETTLE:
+        control.settle_cost = moving_average(control.settle_cost, elapsed, total)
     elif kind == EXECUTE:
         control.events_per_entity = 0.75 * control.events_per_entity + 0.25 * events / total
 

@@ -7,13 +7,14 @@ import pytest
 from numba import njit
 
 from seer_env.runtime.layout import CONTROL
-from seer_env.runtime.phases import EXECUTE
+from seer_env.runtime.phases import ACT, EXECUTE, OBSERVE, SETTLE
 from seer_env.runtime.sharing import (
     EXPLORE,
     MOST_PATIENCE,
     MOVE_NS,
     RUN,
     SETTLED_IN,
+    learn,
     likeness,
     remember,
     sooner_shared,
@@ -53,6 +54,11 @@ def note_shared(control, elapsed, events):
         elapsed,
         events,
     )
+
+
+@njit
+def learn_of(control, kind, elapsed, total):
+    learn(control, np.int64(kind), elapsed, np.int64(total), np.int64(0))
 
 
 @njit
@@ -139,3 +145,13 @@ def test_a_second_core_that_comes_back_is_found_again(control):
     play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=90_000.0)
     decisions = play(control, 12 * MOST_PATIENCE, alone=60_000.0, shared=35_000.0)
     assert np.mean(decisions[-EXPLORE:]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("kind", "cost"), [(ACT, "action_cost"), (OBSERVE, "output_cost"), (SETTLE, "settle_cost")]
+)
+def test_what_an_item_costs_is_learnt_from_its_phases(control, kind, cost):
+    control[cost] = 1000.0
+    for _ in range(40):
+        learn_of(control, kind, 50 * 70_000.0, 50)
+    assert control[cost] == pytest.approx(70_000.0, rel=0.01)

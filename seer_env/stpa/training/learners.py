@@ -57,6 +57,7 @@ class Lesson:
     """
 
     def __init__(self, sweeps: Sequence[Sweep], seed: int, options: Options | None = None):
+        torch.set_num_threads(1)  # of networks this small, threads would mostly wait for each other
         self.sweeps, self.seed, self._options = list(sweeps), seed, options
         self.targets = np.array([log_ratio(label(s), s) for s in self.sweeps])
 

@@ -45,6 +45,7 @@ BINDING = np.dtype(
         ("round_robin", "i8"),  # 1: entity i belongs to part i modulo parts; 0: to a block of neighbours
         ("parity", "i8"),  # which of the two sets of mailboxes is written next
         ("expected", "f8"),  # events of a window, moving average
+        ("until", "i8"),  # when a window that one worker executes alone is cut short
     ],
     align=True,
 )

@@ -39,6 +39,7 @@ CALENDAR = np.dtype(
         ("window_days", "i8"),  # of the current window
         ("number", "i8"),  # of the current window, since the engine was made
         ("started", "i8"),
+        ("until", "i8"),  # when a window that one worker executes alone is cut short
         ("expected", "f8"),  # events of a window, moving average
         ("density", "f8"),  # events per unit of time when it was last measured
         ("measured_at", "f8"),  # time up to which the density is known

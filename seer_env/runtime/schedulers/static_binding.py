@@ -132,7 +132,7 @@ def run_part(control, binding, worker, worker_address, p):
             break  # what is left has later keys: no breach among it would be the first
         if worker.events - looked >= MOST_EVENTS:
             looked = worker.events
-            if clock_ns() > control.deadline:
+            if clock_ns() > (binding.until if control.direct else control.deadline):
                 break  # what is left waits for the next window, which is as safe
     worker.collect = 0
 

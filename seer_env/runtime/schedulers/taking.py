@@ -138,17 +138,18 @@ def execute_private(control, calendar, worker, worker_address, private, time, se
         slot = int64(private.root)
         remove_root(pool, private)
         execute(control, calendar, worker, worker_address, private, slot)
-        if not may_go_on(control, worker):
+        if not may_go_on(control, calendar, worker):
             return False
     return True
 
 
 @inlined
-def may_go_on(control, worker):
-    """Whether a taker goes on: no rule is broken and, every so many events, the deadline has not passed."""
+def may_go_on(control, calendar, worker):
+    """Whether a taker goes on: no rule is broken and, every so many events, its time is not up."""
     if worker.stopped:
         return False
-    return worker.events % MOST_EVENTS != 0 or clock_ns() <= control.deadline
+    until = calendar.until if control.direct else control.deadline
+    return worker.events % MOST_EVENTS != 0 or clock_ns() <= until
 
 
 @inlined
@@ -183,7 +184,7 @@ def take_range(control, calendar, worker, worker_address, taker, private, number
             if not execute_private(control, calendar, worker, worker_address, private, time, seq):
                 return place_of(number, k)
         execute(control, calendar, worker, worker_address, private, slot)
-        if not may_go_on(control, worker):
+        if not may_go_on(control, calendar, worker):
             return place_of(number, k + 1)
     return int64(-1)
 

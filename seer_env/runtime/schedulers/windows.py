@@ -1,4 +1,8 @@
-"""Windows of the schedulers that keep queues of their own: those too small to share, one after the other."""
+"""Windows of the schedulers that keep queues of their own: those too small to share, one after the other.
+
+How many events a window holds is a guess from those before it. One that takes far longer is cut short, and what
+is left is the next window, which is as safe and is shared.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +56,15 @@ def windows(scheduler, open_window, publish_window, run_window, look):
             control.direct = 1
             timed, before = own.expected >= TIMED, worker.events
             opened = clock_ns() if timed else int64(0)
+            own.until = control.deadline
+            if timed and control.threads > 1:
+                own.until = min(own.until, opened + int64(control.clearly_ns))
             run_window(control, own, worker, worker_address)
             elapsed = float(clock_ns() - opened) if timed else 0.0
             walls = control.direct_ns, control.direct_units
             learn_window(control, own, walls, elapsed, worker.events - before)
+            if elapsed > control.clearly_ns:  # far more than expected: what is left of it is worth sharing
+                own.expected = max(own.expected, 1.0 + control.clearly_ns / control.event_cost)
             if worker.rule != 0:
                 break
             if worker.events - looked >= MOST_EVENTS:

@@ -1,7 +1,7 @@
 """Windows of the schedulers that keep queues of their own: those too small to share, one after the other.
 
-How many events a window holds is a guess from those before it. One that takes far longer is cut short, and what
-is left is the next window, which is as safe and is shared.
+How many events a window holds is a guess from those before it. One that takes far longer is cut short, and
+what is left is the next window, which is as safe and is shared.
 """
 
 from __future__ import annotations

@@ -23,6 +23,11 @@ from seer_env.runtime.time_warp.layout import (
 from seer_env.runtime.time_warp.messages import inboxes_of
 from seer_env.runtime.window import leq_of, workers_of
 
+#: Nanoseconds of an event from which on its time is taken.
+TIMED = 1000.0
+#: Between steps: events per entity between two looks at how even the load is, and the imbalance put right.
+PER_LOOK, UNEVEN = 4, 1.05
+
 
 @kernel
 def bind(control):
@@ -55,8 +60,10 @@ def bind(control):
 
 @kernel
 def clear_loads(control):
-    """Count loads anew."""
-    entities = entities_of(warp_of(control))
+    """Count loads anew: times, if an event is worth two looks at the clock."""
+    warp = warp_of(control)
+    entities = entities_of(warp)
+    warp.timed, warp.loaded, warp.visits = int64(warp.event_cost > TIMED), 0, 0
     for i in range(control.n_entities):
         entities[i].load = int32(0)
 
@@ -90,6 +97,34 @@ def fill_times(control, part):
 
 
 @kernel
+def imbalance(control):
+    """Load of the most loaded partition over the mean, since the loads were cleared."""
+    warp = warp_of(control)
+    entities, partitions = entities_of(warp), partitions_of(warp)
+    most, total = 0.0, 0.0
+    for p in range(control.threads):
+        load = 0.0
+        for i in range(partitions[p].first, partitions[p].last):
+            load += entities[i].load
+        most, total = max(most, load), total + load
+    return most * control.threads / max(total, 1.0)
+
+
+@kernel
+def balance(control):
+    """Between two steps, when nothing needs undoing: bind entities anew if the load has become uneven."""
+    warp = warp_of(control)
+    warp.loaded += control.events
+    if control.threads == 1 or warp.loaded < PER_LOOK * control.n_entities:
+        return
+    if imbalance(control) > UNEVEN:
+        bind(control)
+        warp.bindings += 1
+    else:
+        clear_loads(control)
+
+
+@kernel
 def prepare(control):
     """Before a step: build what is kept beside the queues if it is not there; clear the counts."""
     warp = warp_of(control)
@@ -102,8 +137,9 @@ def prepare(control):
         for i in range(control.n_entities):
             entities[i].newest, entities[i].listed = int32(-1), int32(0)
         bind(control)
-        warp.visits = 0
         control.queued_for = control.threads
+    else:
+        balance(control)
     taken, partitions = array_at(warp.taken, np.int64), partitions_of(warp)
     for p in range(control.threads):
         store(taken, p * STRIDE, int64(0))

@@ -17,7 +17,7 @@ from seer_env.runtime.leq import earlier, free_slot, kernel, remove_root
 from seer_env.runtime.phases import EXECUTE, SETTLE
 from seer_env.runtime.recording import count_round
 from seer_env.runtime.sharing import moving_average
-from seer_env.runtime.time_warp.binding import bind, clear_loads
+from seer_env.runtime.time_warp.binding import bind, clear_loads, imbalance
 from seer_env.runtime.time_warp.history import (
     commit,
     commit_all,
@@ -52,7 +52,7 @@ REACH = 3.0
 MOST_INTERVAL, SMALL_ROW = 8, 256
 #: Bytes of a row that are copied per nanosecond.
 COPY_SPEED = 16.0
-#: Rounds of visits between looks at how the load is spread, and the imbalance that is put right.
+#: In a long step: rounds of visits between looks at how even the load is, and the imbalance put right.
 ROUNDS_PER_BINDING, IMBALANCE = 64, 1.15
 #: Events executed in key order before a cautious step looks at the clock.
 EVENTS_PER_LOOK = 64
@@ -120,20 +120,6 @@ def execute_for_good(control, worker, worker_address, i):
 
 
 # -- rebinding -----------------------------------------------------------------------------------------
-
-
-@kernel
-def imbalance(control):
-    """Load of the most loaded partition over the mean, since the last binding."""
-    warp = warp_of(control)
-    entities, partitions = entities_of(warp), partitions_of(warp)
-    most, total = 0.0, 0.0
-    for p in range(control.threads):
-        load = 0.0
-        for i in range(partitions[p].first, partitions[p].last):
-            load += entities[i].load
-        most, total = max(most, load), total + load
-    return most * control.threads / max(total, 1.0)
 
 
 @kernel
@@ -304,7 +290,6 @@ def after_visits(control, worker, worker_address):
         return
     warp.visits += 1
     if control.threads > 1 and warp.visits >= ROUNDS_PER_BINDING:
-        warp.visits = 0
         if imbalance(control) > IMBALANCE:
             rebind(control, worker, worker_address)
         else:

@@ -308,7 +308,7 @@ def count_committed(control, worker, entity, slot):
     while slot >= 0 and executions[slot].executed == EXECUTED:
         executions[slot].executed = int32(COMMITTED)
         worker.events += 1
-        entity.load += 1
+        entity.load += int32(1 - warp_of(control).timed)
         slot = executions[slot].previous
 
 

@@ -21,7 +21,7 @@ ENTITY = np.dtype(
         ("unsaved", "i4"),  # executions since its row was last saved
         ("listed", "i4"),  # 1: in its partition's list of entities that have executions
         ("stuck", "i4"),  # 1: its first event broke a rule; it waits until GVT is there or something changes
-        ("load", "i4"),  # events committed since the entities were last bound
+        ("load", "i4"),  # since loads were last cleared: its share of the work, in units that `timed` tells
     ],
     align=True,
 )
@@ -100,6 +100,8 @@ WARP = np.dtype(
         ("event_cost", "f8"),  # nanoseconds of a visit per execution, moving average
         ("fixed", "i8"),  # 1: spread, ahead and quota stay as they are (tests)
         ("visits", "i8"),  # rounds of visits since the last binding
+        ("loaded", "i8"),  # events since loads were last cleared, as of the last step
+        ("timed", "i8"),  # 1: loads are times, 0: committed events
         ("bindings", "i8"),  # counts, since the engine was made
         ("executed", "i8"),  # sums over partitions at the last GVT
         ("undone", "i8"),

@@ -47,6 +47,9 @@ from seer_env.runtime.window import leq_of, pool_of, sync_of
 MOST_EVENTS = 64
 #: Cancelled events in a partition's heaps before they are looked for.
 MOST_DEAD = 4096
+#: A load is counted in units of 2^6 nanoseconds. An entity's turn counts as at most so many events of mean
+#: cost: a core may have been taken away.
+LOAD_SHIFT, CREDIBLE = 6, 256.0
 NO_MICRO = np.int64(-1)
 
 
@@ -192,7 +195,11 @@ def sweep(control, worker, worker_address, part, limit, micro, beyond):
             while entities != 0:
                 i = block * FANOUT + lowest_bit(entities) - part.shift
                 entities &= entities - 1
+                begun = clock_ns() if warp.timed else int64(0)
                 execute_entity(control, worker, worker_address, part, i, limit, micro)
+                if warp.timed:
+                    spent = min(clock_ns() - begun, int64(CREDIBLE * warp.event_cost))
+                    entities_of(warp)[i].load += int32(spent >> LOAD_SHIFT)
                 if worker.rule != 0 or part.free_rows == 0:
                     return
             minima[block] = minimum_of_block(times, block * FANOUT)

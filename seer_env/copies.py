@@ -18,14 +18,13 @@ from seer_env.episode import EnvStepStats, StepArrays, checked_cycles, checked_s
 from seer_env.errors import ModelError, SeerError
 from seer_env.model import EventModel
 from seer_env.runtime.engine import Outputs
-from seer_env.runtime.schedulers.copies import make_copies_engine, row_of
-from seer_env.stpa.tuner import StpaReport, engine_workers, make_tuner, report_of, scheduler_in_force
-from seer_env.threads import resolve
+from seer_env.runtime.schedulers.copies import CopiesEngine, make_copies_engine, row_of
+from seer_env.stpa.choosing import ChoosesThreads
 
 __all__ = ["Copies"]
 
 
-class Copies:
+class Copies(ChoosesThreads):
     """`B` independent worlds of `M` agents each, in one engine and with one pool of threads.
 
     Copy `i` does, byte for byte, what an env of its own would do that is reset with the same seed and
@@ -62,12 +61,10 @@ class Copies:
         self.model = model
         self._copies = whole("copies", copies, error=ValueError)
         self.max_cycles = max_cycles
-        self._workers = resolve(scheduler, threads)
-        self._tuner = make_tuner(model, self._workers, preflight_ms, self._copies)
-        workers = engine_workers(model, self._workers, self._tuner, self._copies)
-        self._engine = make_copies_engine(model, self._copies, *workers, event_capacity)
-        if self._tuner is not None:
-            self._tuner.attach(self._engine)  # type: ignore[arg-type]  # a compiled one
+        self._ask_threads(scheduler, threads, preflight_ms, self._copies)
+        workers = self._engine_workers()
+        self._engine: CopiesEngine = make_copies_engine(model, self._copies, *workers, event_capacity)
+        self._attach_tuner()
         self._reader = ActionReader(model, strict_actions, self._copies)
         self._generators: list[np.random.Generator | None] = [None] * self._copies
         self._started = np.zeros(self._copies, bool)
@@ -139,8 +136,7 @@ class Copies:
         block = self._read(actions)
         before = self._live
         self._actions_s = perf_counter() - start
-        if self._tuner is not None and self._engine.elapsed_s >= self._tuner.wakes_at:
-            self._tuner.before_step()
+        self._watch_steps()
         self._change(lambda: self._engine.step(block, before), lambda: self._retire(before))
         shown, still = self._engine.outputs[:3], ~np.logical_or.reduce(before, axis=1)
         if still.any():  # the engine goes on showing their last boundaries, a step shows zeros
@@ -228,27 +224,6 @@ class Copies:
     @max_cycles.setter
     def max_cycles(self, value: int | None) -> None:
         self._max_cycles = checked_cycles(value)
-
-    @property
-    def scheduler(self) -> str:
-        """The scheduler in force: `serial`, `seer` or `python`."""
-        return scheduler_in_force(self._workers, self._engine)
-
-    @property
-    def threads(self) -> int:
-        """The number of threads in force. Where it is chosen, it may change between steps."""
-        return self._engine.threads
-
-    def forget_threads(self) -> None:
-        """Forget what was chosen for this configuration earlier: its next first reset chooses anew."""
-        if self._tuner is not None:
-            self._tuner.forget()
-
-    @property
-    def stpa_report(self) -> StpaReport:
-        """What was chosen, from which candidates, and why: a table in a terminal and in Jupyter."""
-        self._require_open()
-        return report_of(self.model, self._workers, self._engine, self._tuner)
 
     @property
     def last_step_stats(self) -> EnvStepStats:

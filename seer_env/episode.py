@@ -22,8 +22,7 @@ from seer_env.model import EventModel
 from seer_env.roster import Roster
 from seer_env.runtime.engine import Engine, Outputs, make_engine
 from seer_env.runtime.stats import StepStats
-from seer_env.stpa.tuner import StpaReport, engine_workers, make_tuner, report_of, scheduler_in_force
-from seer_env.threads import resolve
+from seer_env.stpa.choosing import ChoosesThreads
 
 __all__ = ["EnvStepStats", "Episode", "Policy", "StepArrays"]
 
@@ -76,7 +75,7 @@ class EnvStepStats(StepStats):
         return stats_html(self)
 
 
-class Episode:
+class Episode(ChoosesThreads):
     """One world with many agents; the arguments and errors are `SeerParallelEnv`'s."""
 
     possible_agents: list[str]
@@ -99,8 +98,7 @@ class Episode:
         self.model = model
         self.max_cycles = max_cycles
         self._check_steps, self._event_capacity = bool(check), event_capacity
-        self._workers = resolve(scheduler, threads)
-        self._tuner = make_tuner(model, self._workers, preflight_ms, check=self._check_steps)
+        self._ask_threads(scheduler, threads, preflight_ms, check=self._check_steps)
         self.possible_agents = list(model.agent_names)
         self.agents = []
         self._roster = Roster(self.possible_agents, np.zeros(model.n_agents, bool))
@@ -114,10 +112,8 @@ class Episode:
 
     def _open(self) -> None:
         """Make what a copy neither shares nor carries."""
-        workers = engine_workers(self.model, self._workers, self._tuner)
-        self._engine: Engine = make_engine(self.model, *workers, self._event_capacity)
-        if self._tuner is not None:
-            self._tuner.attach(self._engine)  # type: ignore[arg-type]  # a compiled one
+        self._engine: Engine = make_engine(self.model, *self._engine_workers(), self._event_capacity)
+        self._attach_tuner()
         self._runner: Engine | CrossCheck = self._engine
         if self._check_steps:
             self._runner = CrossCheck(self.model, self._engine)
@@ -254,27 +250,6 @@ class Episode:
         return self._engine.clock
 
     @property
-    def scheduler(self) -> str:
-        """The scheduler in force, one of `runtime.engine.SCHEDULERS`."""
-        return scheduler_in_force(self._workers, self._engine)
-
-    @property
-    def threads(self) -> int:
-        """The number of threads in force. Where it is chosen, it may change between steps."""
-        return self._engine.threads
-
-    def forget_threads(self) -> None:
-        """Forget what was chosen for this configuration earlier: its next first reset chooses anew."""
-        if self._tuner is not None:
-            self._tuner.forget()
-
-    @property
-    def stpa_report(self) -> StpaReport:
-        """What was chosen, from which candidates, and why: a table in a terminal and in Jupyter."""
-        self._require_open()
-        return report_of(self.model, self._workers, self._engine, self._tuner)
-
-    @property
     def last_step_stats(self) -> EnvStepStats:
         """Counts and times of the last step; they are put together when asked for."""
         stats = self._engine.stats
@@ -318,8 +293,7 @@ class Episode:
     def _advance(self, block: np.ndarray) -> bool:
         """Step the engine and retire those whose episode ended; whether it was truncated."""
         before, steps = self._roster, self._engine.steps
-        if self._tuner is not None and self._engine.elapsed_s >= self._tuner.wakes_at:
-            self._tuner.before_step()
+        self._watch_steps()
         try:
             self._runner.step(block, before.live)
             return self._follow(before)

@@ -10,25 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seer_env.checks import number
-from seer_env.machine import effective_cpus
 from seer_env.runtime.entry import pool_available, pool_lost
 from seer_env.stpa.choices import Choice, Choices, bucket
 from seer_env.stpa.machine import describe, ladder
 from seer_env.stpa.proposing import predicted
 from seer_env.stpa.rehearsal import Rehearsal
-from seer_env.stpa.report import Decision, Proposal, Source, StpaReport, asked, timings, why
+from seer_env.stpa.report import Decision, Proposal, Source, StpaReport, timings, why
 from seer_env.stpa.search import UNSHARED_S, GuardedSearch
 from seer_env.stpa.watch import Watch
-from seer_env.threads import Workers, simple_rule
+from seer_env.threads import simple_rule
 
 if TYPE_CHECKING:
     from seer_env.actions import ActionReader
     from seer_env.model import EventModel
-    from seer_env.runtime.engine import Engine
     from seer_env.runtime.schedulers.compiled import CompiledEngine
     from seer_env.runtime.schedulers.compiled_copies import CompiledCopies
-    from seer_env.runtime.schedulers.copies import CopiesEngine
 
 __all__ = ["ThreadTuner"]
 
@@ -265,56 +261,3 @@ def configuration(model: EventModel, copies: int) -> str:
     declared = model.lookahead, model.dt, model.grid
     text = repr((type(model).__qualname__, declared, own, sorted(model.params.items()), copies))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-# -- what an env or copies ask ---------------------------------------------------------------------
-
-
-def make_tuner(
-    model: EventModel, workers: Workers, preflight_ms: float, copies: int = 1, check: bool = False
-) -> ThreadTuner | None:
-    """The tuner of an env or of copies; None where nothing is to be chosen.
-
-    Steps that are checked are run under two schedulers, and how fast they are is not asked.
-
-    Raises:
-        ValueError: `preflight_ms` is no finite number from 0 up.
-    """
-    preflight_s = 1e-3 * number("preflight_ms", preflight_ms, 0.0)
-    if workers.threads is not None or workers.scheduler not in ("auto", "seer") or check:
-        return None
-    return ThreadTuner(model, copies, preflight_s)
-
-
-def engine_workers(
-    model: EventModel, workers: Workers, tuner: ThreadTuner | None, copies: int = 1
-) -> tuple[str, int]:
-    """Scheduler and threads that an engine is made with: the most threads, where they are chosen later."""
-    threads = workers.threads or simple_rule(model, effective_cpus(), copies)
-    if tuner is not None:
-        threads = tuner.ladder[-1]
-    if workers.scheduler == "auto":
-        return "serial" if threads == 1 else "seer", threads
-    return workers.scheduler, threads
-
-
-def scheduler_in_force(workers: Workers, engine: Engine | CopiesEngine) -> str:
-    """The scheduler that an engine's threads make of what was asked for."""
-    if workers.scheduler == "auto" and engine.scheduler in ("serial", "seer"):
-        return "serial" if engine.threads == 1 else "seer"
-    return engine.scheduler
-
-
-def report_of(
-    model: EventModel, workers: Workers, engine: Engine | CopiesEngine, tuner: ThreadTuner | None
-) -> StpaReport:
-    """The report of an env or of copies."""
-    if tuner is not None:
-        return tuner.report()
-    if workers.threads is not None:
-        return asked(model.name, engine.threads, f"scheduler={workers.scheduler!r} with threads as asked for")
-    return asked(
-        model.name,
-        engine.threads,
-        "a first guess from sizes: nothing is measured with this scheduler or check",
-    )

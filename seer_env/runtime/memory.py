@@ -42,8 +42,8 @@ EXPERIENCE = (
     "shared_units",
     "turns",
     "patience",
+    "sooner",
     "last_shared",
-    "streak",
 )
 #: Estimates to start from, nanoseconds: high, so that no long phase is executed in one piece before
 #: its cost is known.
@@ -183,6 +183,7 @@ class Memory:
         known = self._experience.get(count, {})
         for name in EXPERIENCE:
             control[name] = known.get(name, 0)
+        control["streak"] = 0  # workers are asleep and caches cold: the first phases do not count
         control["parts"] = min(self.parts, count)
         self._used = count
 

@@ -1,9 +1,9 @@
 """STPA: the thread count, chosen on reset.
 
 `choosing` is the part of envs and copies that asks, `tuner.ThreadTuner` decides: it looks at the machine
-(`machine`), rehearses steps that leave no trace (`rehearsal`), searches among thread counts (`search`) from where
-the predictor says (`proposing`), remembers what it found (`choices`), and watches the steps that follow (`watch`).
-`report` shows what was decided and why.
+(`machine`), rehearses steps that leave no trace (`rehearsal`), searches among thread counts (`search`) from
+where the predictor says (`proposing`), remembers what it found (`choices`), and watches the steps that follow
+(`watch`). `report` shows what was decided and why.
 
 `trace.record` gives a trace of rehearsed steps, and `predictor.predict` proposes a thread count from it. Both
 run in NumPy: choosing imports neither torch nor xgboost.

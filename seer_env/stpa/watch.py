@@ -17,8 +17,9 @@ CHANGE, SUSTAINED = 0.15, 20
 #: Each search that confirms the choice doubles the patience of the watch, up to this many steps: a world
 #: whose steps keep changing for reasons of its own is not searched for ever.
 MOST_PATIENCE = 40_960
-#: Steps until a second look, for each step of the search before it: looks take a hundredth of the steps.
-LOOK_SHARE = 100
+#: Steps until a second look, for each step of the search before it; twice as many each time that a look
+#: confirms the choice.
+LOOK_SHARE = 30
 
 
 class Watch:

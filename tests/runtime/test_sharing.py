@@ -155,3 +155,22 @@ def test_what_an_item_costs_is_learnt_from_its_phases(control, kind, cost):
     for _ in range(40):
         learn_of(control, kind, 50 * 70_000.0, 50)
     assert control[cost] == pytest.approx(70_000.0, rel=0.01)
+
+
+def test_what_was_learned_at_one_thread_count_is_kept_for_it():
+    engine = make_engine(Phold(256), "seer", 4)
+    control = engine._memory.control
+    control["direct_ns"][0, 3], control["patience"][0, 1], control["streak"][0] = 7.0, 400, 9
+    engine.use_threads(2)
+    assert not control["direct_ns"].any()
+    assert not control["patience"].any()
+    engine.use_threads(4)
+    assert control["direct_ns"][0, 3] == 7.0
+    assert control["patience"][0, 1] == 400
+    assert not control["streak"].any()  # the first phases behind a change do not count
+
+
+@pytest.mark.parametrize("count", [0, 5])
+def test_threads_that_an_engine_was_not_made_for_are_refused(count):
+    with pytest.raises(ValueError, match="from 1 to 4"):
+        make_engine(Phold(256), "seer", 4).use_threads(count)

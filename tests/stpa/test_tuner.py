@@ -231,7 +231,7 @@ def settled(monkeypatch, curve: dict[int, float]):
 
 def test_steady_steps_are_left_alone(monkeypatch):
     made, engine = settled(monkeypatch, ONE_BEST)
-    assert set(step(made, engine, 1000)) == {1}
+    assert set(step(made, engine, 250)) == {1}
 
 
 def test_steady_steps_are_hardly_ever_looked_at_again(monkeypatch):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numba import njit
 
+from seer_env.envs.phold import Phold
+from seer_env.runtime.engine import make_engine
 from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.phases import ACT, EXECUTE, OBSERVE, SETTLE
 from seer_env.runtime.sharing import (

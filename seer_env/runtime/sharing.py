@@ -42,7 +42,7 @@ def worth_sharing(control, kind, total, cost):
         return False
     if control.threads == 1 or kind not in (EXECUTE, ACT, OBSERVE):
         return True
-    units = total * control.events_per_entity if kind == EXECUTE else float(total)
+    units = work / control.event_cost if kind == EXECUTE else float(total)
     if max(0.0, work - units * MOVE_NS) > control.clearly_ns:
         return True
     row = row_of(kind)

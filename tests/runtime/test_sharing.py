@@ -73,7 +73,7 @@ def control():
     """Two workers that have known no phase yet."""
     record = np.zeros(1, CONTROL)[0]
     record["threads"], record["share_ns"], record["clearly_ns"] = 2, 12_000.0, 2_000_000.0
-    record["streak"], record["events_per_entity"] = SETTLED_IN, 1.0
+    record["streak"], record["event_cost"] = SETTLED_IN, COST
     return record
 
 
@@ -93,7 +93,7 @@ def test_small_work_is_never_shared_and_work_that_is_clear_beside_the_price_of_m
     control["share_ns"], control["clearly_ns"] = 0.0, 40_000.0
     play(control, 2 * EXPLORE, alone=50_000.0, shared=90_000.0)
     assert not decide(control)
-    control["events_per_entity"] = 99.0 / MOVE_NS
+    control["event_cost"] = ENTITIES * COST * MOVE_NS / 9_900.0
     assert all(decide(control) for _ in range(2 * EXPLORE))
 
 

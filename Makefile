@@ -19,7 +19,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  rewrite the sources in the project's format"
 	@echo "make stress  long random runs (about ten minutes)"
-	@echo "make bench   the yardsticks: phold and flock"
+	@echo "make bench   every experiment, quickly, and a page of the results"
 	@echo "make clean   remove .venv and what tools left behind"
 	@echo "Another Python than python3: make demo PYTHON=/path/to/python3.12"
 
@@ -62,8 +62,7 @@ stress: $(DEV_STAMP)
 	$(VENV)/bin/python -m pytest -m stress
 
 bench: $(STAMP)
-	$(SEER) bench phold
-	$(SEER) bench flock
+	$(SEER) bench all --quick
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

@@ -87,5 +87,5 @@ class BalanceExperiment(Experiment):
         right.bar(places, [results.median(GROUP, contender, "variance") for contender in contenders], 0.5)
         right.set(yscale="log", ylabel="variance over workers, percent squared")
         for axes in (left, right):
-            axes.set_xticks(places, [contender.name for contender in contenders], rotation=20)
+            axes.set_xticks(places, [contender.name.replace(":", ":\n") for contender in contenders])
         figure.suptitle(f"PCS under a hot spot, {self.threads} workers")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 #: Who contends on several threads.
 SHARING = ("seer", "ross-t", "nbse", "root-sim")
+COLOURS = {"serial": "grey", **{name: f"C{i}" for i, name in enumerate(SHARING)}}
 #: World and baseline policy; the names in groups.
 WORLDS = {"aircraft": ("aircraft_v0", "goal"), "pcs": ("pcs_v0", "guard")}
 #: Entities of the worlds in which the event time changes.
@@ -109,7 +110,7 @@ class LatencyExperiment(Experiment):
         entities = [group.facts["entities"] for group in groups]
         for contender in [Contender("serial"), *(Contender(name, self.threads) for name in SHARING)]:
             latencies = [results.median(group.name, contender, "ms/step") for group in groups]
-            axes.plot(entities, latencies, "o-", label=str(contender))
+            axes.plot(entities, latencies, "o-", color=COLOURS[contender.name], label=str(contender))
         axes.set(xscale="log", yscale="log", xlabel="entities", ylabel="milliseconds per step")
         axes.set_xticks(entities, [str(n) for n in entities])
         axes.minorticks_off()
@@ -120,7 +121,7 @@ class LatencyExperiment(Experiment):
         for name in SHARING:
             alone, together = Contender(name), Contender(name, self.threads)
             gains = [results.ratio(group.name, alone, together, "ms/step") for group in groups]
-            axes.plot(times, gains, "o-", label=name)
+            axes.plot(times, gains, "o-", color=COLOURS[name], label=name)
         axes.axhline(self.threads, color="grey", linestyle=":", label="ideal")
         axes.set(xscale="log", xlabel="event time, microseconds")
         axes.set_ylabel(f"time on 1 thread / time on {self.threads}")

@@ -90,8 +90,9 @@ class PcsExperiment(Experiment):
 
     def draw(self, results: Results, figure: Figure) -> None:
         loads = [load for load in LOADS if results.turns(load)]
+        left, right = figure.subplots(1, 2)
         for axes, quantity, label in zip(
-            figure.subplots(1, 2),
+            (left, right),
             ("ms/step", "end-to-end steps/s"),
             ("environment latency, milliseconds per step", "end-to-end steps per second"),
         ):
@@ -102,5 +103,5 @@ class PcsExperiment(Experiment):
                 axes.bar(places, heights, width, label=name)
             axes.set_xticks(range(len(loads)), loads)
             axes.set(ylabel=label)
-        axes.legend(fontsize="small")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=len(SYSTEMS))
         figure.suptitle(f"PCS, {self.event_us:g} microsecond events, {self.threads} threads")

@@ -89,4 +89,8 @@ class ThroughputExperiment(Experiment):
                 axes.plot(times, rates, "o-", label=str(contender))
             axes.set(xscale="log", yscale="log", title=f"Aircraft, {n}, not communicating")
             axes.set(xlabel="event time, microseconds", ylabel="thousand events per second")
+            axes.set_xticks(times, [f"{us:.0f}" for us in times])
+            axes.xaxis.set_minor_formatter("")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("{x:g}")
             axes.legend()

@@ -39,7 +39,7 @@ def start_calls(model: Any, state: np.ndarray, schedule: Schedule, rng: np.rando
     state["pending"] = leaves.sum(axis=1)
     state["end"] = np.where(taken, end, 0.0)
     state["bound"] = np.where(leaves, rng.integers(0, np.maximum(degree, 1)[:, None], (n, channels)), -1)
-    state["gain"] = np.where(taken, _gains(params, (n, channels), rng), 0.0)
+    state["gain"][taken] = _gains(params, taken, rng)
     _settle_powers(model, state, taken)
     for chosen, time, kind in ((taken & ~leaves, end, Kind.COMPLETION), (leaves, stay, Kind.HANDOFF_LEAVE)):
         cell, channel = np.nonzero(chosen)
@@ -56,13 +56,13 @@ def _erlang(load: np.ndarray, channels: int, rng: np.random.Generator) -> np.nda
     return (below < rng.random(len(load))[:, None] * below[:, -1:]).sum(axis=1)
 
 
-def _gains(params: dict[str, Any], shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """As `radio.draw_gain`, float64 of `shape`; path by path, as all at once would not fit."""
+def _gains(params: dict[str, Any], taken: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """As `radio.draw_gain`, of the channels taken; path by path, as all at once would not fit."""
+    across, along = np.zeros(taken.sum()), np.zeros(taken.sum())
     if not params["fading"]:
-        return np.ones(shape)
-    across, along = np.zeros(shape), np.zeros(shape)
+        return np.ones(len(across))
     for _ in range(params["complexity"]):
-        phase = 2.0 * np.pi * rng.random(shape)
+        phase = 2.0 * np.pi * rng.random(taken.shape)[taken]  # drawn for all: who is in the air moves no draw
         across += np.cos(phase)
         along += np.sin(phase)
     return (across**2 + along**2) / params["complexity"]

@@ -19,6 +19,9 @@ from seer_env.env import SeerParallelEnv
 __all__ = ["PARTS", "ActorPolicy", "ByArrays", "ByDicts", "EndToEnd", "measure_parts", "torch_missing"]
 
 PARTS = ("observations", "inference", "window", "outputs")
+#: Steps after which an episode is begun again: in longer ones flights end and armies shrink, and contenders
+#: that make more steps in a measurement would have less to do.
+EPISODE = 50
 
 
 def torch_missing() -> str | None:
@@ -62,11 +65,14 @@ class EndToEnd(Protocol):
 
 
 class ByArrays:
-    """An env stepped by `step_arrays`; an episode that ends is followed by the next."""
+    """An env stepped by `step_arrays`; an episode is followed by the same one."""
 
     def __init__(self, env: SeerParallelEnv, policy: Callable[[np.ndarray], np.ndarray], seed: int):
         self.env, self._policy, self._seed = env, policy, seed
-        self._observations = env.reset_arrays(seed)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._left, self._observations = EPISODE, self.env.reset_arrays(self._seed)
 
     def step(self) -> tuple[float, ...]:
         """See `EndToEnd`."""
@@ -75,10 +81,11 @@ class ByArrays:
         inferred = perf_counter()
         self._observations = self.env.step_arrays(actions).observations
         ended = perf_counter()
-        stats = self.env.last_step_stats
-        if not self.env.agents:
-            self._observations = self.env.reset_arrays(self._seed)
-        return 0.0, inferred - started, ended - inferred - stats.outputs_s, stats.outputs_s
+        outputs = self.env.last_step_stats.outputs_s
+        self._left -= 1
+        if not self.env.agents or not self._left:
+            self._begin()
+        return 0.0, inferred - started, ended - inferred - outputs, outputs
 
 
 class ByDicts:
@@ -87,7 +94,10 @@ class ByDicts:
     def __init__(self, env: Any, policy: Callable[[np.ndarray], np.ndarray], seed: int):
         self.env, self._policy, self._seed = env, policy, seed
         self._discrete = env.action_space(env.possible_agents[0]).shape == ()
-        self._observations, _ = env.reset(seed)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._left, (self._observations, _) = EPISODE, self.env.reset(self._seed)
 
     def step(self) -> tuple[float, ...]:
         """See `EndToEnd`."""
@@ -103,8 +113,9 @@ class ByDicts:
         outputs = 0.0
         if isinstance(self.env, SeerParallelEnv):
             outputs = self.env.last_step_stats.outputs_s + self.env.last_step_stats.dicts_s
-        if not self.env.agents:
-            self._observations, _ = self.env.reset(self._seed)
+        self._left -= 1
+        if not self.env.agents or not self._left:
+            self._begin()
         elif len(self.env.agents) < len(self._observations):
             self._observations = {name: self._observations[name] for name in self.env.agents}
         return gathered - started, inferred - gathered, ended - inferred - outputs, outputs

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from seer_env.bench.calibration import calibrate
 from seer_env.bench.end_to_end import ActorPolicy, ByArrays, ByDicts, measure_parts, torch_missing
 from seer_env.bench.experiment import Claim, Contender, Experiment, Group, Measure
 from seer_env.bench.magent2 import MAgent2Battle, equal_terms, why_absent
 from seer_env.bench.options import check_seconds
-from seer_env.bench.slow_battle import NS_PER_UNIT, SlowBattle, burn_all
+from seer_env.bench.slow_battle import SlowBattle, burn_all
 from seer_env.registration import make
 
 if TYPE_CHECKING:
@@ -55,13 +56,13 @@ class MotivationExperiment(Experiment):
         if self.quick:
             cells = [cells[0], cells[-2]]
         return [
-            Group(f"{n} agents, {us:g} us", partial(self.make, n, us), {"agents": n, "us per action": us})
+            Group(cell(n, us), partial(self.make, n), {"agents": n}, partial(work_that_takes, us))
             for n, us in cells
         ]
 
-    def make(self, n: int, us: float, stack: ExitStack) -> dict[Contender, Measure]:
-        """The same game under the same policy."""
-        units, terms = round(1e3 * us / NS_PER_UNIT), equal_terms(n)
+    def make(self, n: int, stack: ExitStack, found: Mapping[str, float]) -> dict[Contender, Measure]:
+        """The same game under the same policy, with the work per action that was found."""
+        units, terms = int(found["units"]), equal_terms(n)
         span = 0.05 if self.quick else self.seconds
         agents = terms.pop("n_agents")
         contenders: dict[Contender, Measure] = {}
@@ -107,8 +108,7 @@ class MotivationExperiment(Experiment):
 
     def draw(self, results: Results, figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        sizes = [f"{n} agents, 0 us" for n in AGENTS]
-        times = [f"{MANY} agents, {us:g} us" for us in WORK_US]
+        sizes, times = [cell(n, 0.0) for n in AGENTS], [cell(MANY, us) for us in WORK_US]
         for axes, groups, x in ((left, sizes, AGENTS), (right, times, WORK_US)):
             for contender in (RIVAL, DICTS, ARRAYS):
                 points = [
@@ -144,6 +144,19 @@ class Working:
         """Work for each action, then step."""
         burn_all(self._values[: len(actions)], self._units)
         return self._env.step(actions)
+
+
+def cell(n: int, us: float) -> str:
+    """Name of a group."""
+    return f"{n} agents, {us:g} us"
+
+
+def work_that_takes(us: float) -> dict[str, float]:
+    """The units of work that take so many microseconds, and how far they are from it; none for 0."""
+    if us == 0.0:
+        return {"units": 0.0}
+    found = calibrate(lambda units: work_alone(MANY, units)["us of work"], us)
+    return {"units": found.work, "us/action": found.measured_us, "error %": 100.0 * found.error}
 
 
 def work_alone(agents: int, units: int) -> dict[str, float]:

@@ -9,20 +9,20 @@ threads     1 to 8 threads, more than there are cores, of every parallel schedul
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from seer_env.bench.calibration import NOTE, calibrate, phold_event_us
 from seer_env.bench.child import Child
 from seer_env.bench.experiment import Claim, Contender, Experiment, Group, Measure
 from seer_env.bench.floor import Floor
 from seer_env.bench.memory_walk import Walk
 from seer_env.bench.phold import World
-from seer_env.bench.slow_battle import NS_PER_UNIT
 from seer_env.envs.phold import Phold
 from seer_env.machine import effective_cpus
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ENTITIES = (100, 1_000, 10_000, 100_000, 1_000_000)
 THREADS = (1, 2, 3, 4, 6, 8)
-#: Entities and microseconds of work per event, whose efficiency is measured and whose threads are swept.
+#: Entities and microseconds per event, whose efficiency is measured and whose threads are swept.
 EFFICIENT = tuple((n, us) for us in (2, 10) for n in (1_000, 5_000, 20_000))
 SWEPT = ((5_000, 0), (5_000, 1), (5_000, 10))
 PARALLEL = ("seer", "ross-t", "nbse", "root-sim")
@@ -64,22 +64,36 @@ class ScalingExperiment(Experiment):
         swept = SWEPT[:1] if few else SWEPT
         return [
             *(Group(entities(n), partial(self.over_entities, n)) for n in sizes),
-            *(Group(efficient_at(n, us), partial(self.beside_the_floor, n, us)) for n, us in efficient),
-            *(Group(threads_at(n, us), partial(self.over_threads, n, us)) for n, us in swept),
+            *(self.calibrated(efficient_at(n, us), self.beside_the_floor, n, us) for n, us in efficient),
+            *(self.calibrated(threads_at(n, us), self.over_threads, n, us) for n, us in swept),
         ]
+
+    def calibrated(
+        self, name: str, make: Callable[..., dict[Contender, Measure]], n: int, us: float
+    ) -> Group:
+        """A group whose events take so long; 0 microseconds is no work at all."""
+
+        def prepare() -> dict[str, float]:
+            if us == 0:
+                return {"work": 0.0}
+            world = self.world(n, us)
+            found = calibrate(lambda work: phold_event_us(work, self.seed, **world), us)
+            return {"work": found.work, "us/event": found.measured_us, "error %": 100.0 * found.error}
+
+        return Group(name, lambda stack, found: make(n, us, int(found["work"]), stack), prepare=prepare)
 
     def over_entities(self, n: int, stack: ExitStack) -> dict[Contender, Measure]:
         """Two schedulers on a world of `n`, and a walk through as much memory."""
-        model = self.model(n, 0)
+        model = Phold(**self.world(n, 0))
         return {
             SERIAL: warm(World(model, "serial", 1, self.seed)),
             SEER: warm(World(model, "seer", 2, self.seed)),
             WALK: Walk(n),
         }
 
-    def beside_the_floor(self, n: int, us: float, stack: ExitStack) -> dict[Contender, Measure]:
+    def beside_the_floor(self, n: int, us: float, work: int, stack: ExitStack) -> dict[Contender, Measure]:
         """The handlers alone, and schedulers that do the same events."""
-        model = self.model(n, us)
+        model = Phold(**self.world(n, us), work=work)
         floor = Floor(model, self.seed)
         stack.callback(floor.close)
         return {
@@ -88,19 +102,19 @@ class ScalingExperiment(Experiment):
             SEER: warm(World(model, "seer", 2, self.seed)),
         }
 
-    def over_threads(self, n: int, us: float, stack: ExitStack) -> dict[Contender, Measure]:
+    def over_threads(self, n: int, us: float, work: int, stack: ExitStack) -> dict[Contender, Measure]:
         """All parallel schedulers at all thread counts, where numba has threads enough."""
         pool = {"NUMBA_NUM_THREADS": str(max(THREADS))}
-        child = Child(sweep, (self.model(n, us), self.seed, PARALLEL, THREADS), pool)
+        model = Phold(**self.world(n, us), work=work)
+        child = Child(sweep, (model, self.seed, PARALLEL, THREADS), pool)
         stack.callback(child.close)
         return child.contenders
 
-    def model(self, n: int, us: float) -> Phold:
-        """`n` entities with one event each, of so many microseconds; a window holds enough of them."""
+    def world(self, n: int, us: float) -> dict[str, Any]:
+        """Arguments of `Phold`: `n` entities with one event each; a window holds enough events to time."""
         wanted = QUICK_EVENTS if self.quick else EVENTS
         events = max(wanted / (1.0 + 20.0 * us), 4.0 * n)
-        work = round(1e3 * us / NS_PER_UNIT)
-        return Phold(n=n, population=1, work=work, lookahead=0.5, mean=1.0, remote=1.0, dt=1.5 * events / n)
+        return {"n": n, "population": 1, "lookahead": 0.5, "mean": 1.0, "remote": 1.0, "dt": 1.5 * events / n}
 
     def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:
         here = results.contenders(group.name)
@@ -129,7 +143,8 @@ class ScalingExperiment(Experiment):
     def notes(self, results: Results) -> Sequence[str]:
         notes = [
             f"{effective_cpus()} usable cores. Efficiency is floor / (threads x wall); above 1 means that "
-            "going entity by entity was kinder to the cache than key order."
+            "going entity by entity was kinder to the cache than key order.",
+            NOTE,
         ]
         sizes = [n for n in ENTITIES if results.turns(entities(n))]
         if len(sizes) > 1:

@@ -10,10 +10,7 @@ from seer_env.envs.battle.handling import begin_step
 from seer_env.envs.battle.model import Battle
 from seer_env.model import handles
 
-__all__ = ["NS_PER_UNIT", "SlowBattle", "burn", "burn_all"]
-
-#: About what a unit of work takes: a dependent multiplication and addition.
-NS_PER_UNIT = 2.4
+__all__ = ["SlowBattle", "burn", "burn_all"]
 
 
 def burn(x, units):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from worlds import Ring
 
+from seer_env.bench import end_to_end
 from seer_env.bench.end_to_end import PARTS, ByArrays, ByDicts, measure_parts
 from seer_env.env import SeerParallelEnv
 
@@ -53,6 +54,16 @@ def test_an_episode_that_ends_is_followed_by_the_next(kind):
         loop.step()
     np.testing.assert_array_equal(policy.seen[0], policy.seen[2])
     np.testing.assert_array_equal(policy.seen[1], policy.seen[3])
+
+
+@pytest.mark.parametrize("kind", [ByArrays, ByDicts])
+def test_an_episode_without_end_is_begun_again(kind, monkeypatch):
+    monkeypatch.setattr(end_to_end, "EPISODE", 3)
+    policy = Recording()
+    loop = kind(make_env(), policy, seed=3)
+    for _ in range(4):
+        loop.step()
+    np.testing.assert_array_equal(policy.seen[0], policy.seen[3])
 
 
 def test_parts_are_means_in_milliseconds_and_add_up_to_a_step():

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 
+from seer_env.bench import motivation
 from seer_env.bench.motivation import ARRAYS, RIVAL, MotivationExperiment, Working, work_alone
 from seer_env.bench.results import Measurement, Results
 from seer_env.bench.slow_battle import SlowBattle, burn, burn_all
@@ -69,6 +70,16 @@ def test_the_work_alone_is_told_per_step_and_per_action():
     assert measured["us of work"] == pytest.approx(10.0 * measured["total"])
 
 
+def test_the_work_is_calibrated_to_the_time_that_an_action_is_to_take(monkeypatch):
+    monkeypatch.setattr(motivation, "work_alone", lambda agents, units: {"us of work": 0.1 + 0.002 * units})
+    found = motivation.work_that_takes(10.0)
+    assert (found["units"], found["us/action"]) == (
+        pytest.approx(4950, abs=50),
+        pytest.approx(10.0, rel=0.01),
+    )
+    assert motivation.work_that_takes(0.0) == {"units": 0.0}
+
+
 def test_ours_must_not_be_slower_than_magent2():
     group = "400 agents, 0 us"
     results = Results(
@@ -82,7 +93,7 @@ def test_ours_must_not_be_slower_than_magent2():
 def test_both_apis_are_measured_with_a_policy():
     pytest.importorskip("torch", reason="policies infer with torch")
     with ExitStack() as stack:
-        contenders = MotivationExperiment(quick=True).make(200, 1.0, stack)
+        contenders = MotivationExperiment(quick=True).make(200, stack, {"units": 100.0})
         names = [c.name for c in contenders if c != RIVAL]
         assert names == ["ours, dicts", "ours, arrays", "the work alone"]
         assert all(measure()["total"] > 0.0 for measure in contenders.values())

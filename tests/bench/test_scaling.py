@@ -67,7 +67,7 @@ def small(monkeypatch):
 
 
 def test_the_floor_does_the_events_of_the_schedulers(small, stack):
-    measured = {c: measure() for c, measure in small.beside_the_floor(50, 0.1, stack).items()}
+    measured = {c: measure() for c, measure in small.beside_the_floor(50, 0.1, 10, stack).items()}
     assert {m["events"] for m in measured.values()} == {measured[FLOOR]["events"]}
     assert measured[SERIAL]["digest"] == measured[SEER]["digest"]
 
@@ -75,7 +75,7 @@ def test_the_floor_does_the_events_of_the_schedulers(small, stack):
 def test_threads_are_swept_in_a_process_with_a_pool_large_enough(small, stack, monkeypatch):
     monkeypatch.setattr(scaling, "PARALLEL", ("seer", "nbse"))
     monkeypatch.setattr(scaling, "THREADS", (1, 8))
-    contenders = small.over_threads(50, 0, stack)
+    contenders = small.over_threads(50, 0, 0, stack)
     assert list(contenders) == [("seer", 1), ("seer", 8), ("nbse", 1), ("nbse", 8)]
     assert len({measure()["digest"] for measure in contenders.values()}) == 1
 

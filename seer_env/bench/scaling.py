@@ -113,7 +113,7 @@ class ScalingExperiment(Experiment):
     def world(self, n: int, us: float) -> dict[str, Any]:
         """Arguments of `Phold`: `n` entities with one event each; a window holds enough events to time."""
         wanted = QUICK_EVENTS if self.quick else EVENTS
-        events = max(wanted / (1.0 + 20.0 * us), 4.0 * n)
+        events = max(wanted / (1.0 + 4.0 * us), 4.0 * n)
         return {"n": n, "population": 1, "lookahead": 0.5, "mean": 1.0, "remote": 1.0, "dt": 1.5 * events / n}
 
     def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from seer_env.bench.calibration import NOTE, calibrated_group
-from seer_env.bench.experiment import Claim, Contender, Experiment, Group
+from seer_env.bench.calibration import NOTE
+from seer_env.bench.experiment import Claim, Contender, Group
 from seer_env.bench.hot_spot import HOT_SHARE, hot_half, hot_spot
-from seer_env.bench.options import check_positive, check_threads
-from seer_env.bench.pcs import SYSTEMS
+from seer_env.bench.pcs import PcsSystems
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +29,7 @@ AT_LEAST = 9.0
 
 
 @dataclass
-class BalanceExperiment(Experiment):
+class BalanceExperiment(PcsSystems):
     """CPU time of each worker under a PCS hot spot, and its variance over the workers."""
 
     name: ClassVar[str] = "balance"
@@ -38,22 +37,8 @@ class BalanceExperiment(Experiment):
         "busiest %": ".1f", "idlest %": ".1f", "variance": ".2f", "ross-t / it": ".1f", "ms/step": ".1f",
     }  # fmt: skip
 
-    cells: int = 3600
-    """Number of cells."""
-    event_us: float = 10.0
-    """Microseconds per event, set by the world's complexity."""
-    threads: int = 2
-    """Workers of every system."""
-    seconds: float = 0.3
-    """Wall seconds of steps per measurement of the first contender, one step at least."""
-
     def groups(self) -> Sequence[Group]:
-        check_threads([self.threads])
-        check_positive(cells=[self.cells], event_us=[self.event_us], seconds=[self.seconds])
-        cells = self.cells // 4 if self.quick else self.cells
-        contenders = [Contender(name, self.threads) for name in SYSTEMS]
-        measured = self.event_us, self.seed, self.seconds
-        return [calibrated_group(GROUP, hot_spot(cells), contenders, *measured, {"cells": cells})]
+        return self.loads({GROUP: hot_spot})
 
     def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:
         ross = Contender("ross-t", self.threads)

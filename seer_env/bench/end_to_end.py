@@ -37,7 +37,8 @@ class ActorPolicy:
     """MAPPO's actor, untrained: what inference costs does not depend on its weights.
 
     Args:
-        model: the world, or anything with `observation_size` and `action_space`.
+        observation_size: numbers in an observation.
+        action_space: one agent's.
         seed: of the weights.
     """
 

@@ -6,7 +6,7 @@ included, and environment latency.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +16,7 @@ from seer_env.bench.calibration import NOTE, calibrated_group
 from seer_env.bench.experiment import Claim, Contender, Experiment, Group
 from seer_env.bench.hot_spot import HOT_SHARE, hot_half, hot_spot, uniform
 from seer_env.bench.options import check_positive, check_threads
+from seer_env.bench.stepping import World
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,13 +32,8 @@ ABOVE = 3.0
 
 
 @dataclass
-class PcsExperiment(Experiment):
-    """Latency and end-to-end throughput of PCS, with a hot spot and with a uniform load."""
-
-    name: ClassVar[str] = "pcs"
-    columns: ClassVar[Mapping[str, str]] = {
-        "ms/step": ".1f", "seer below it by %": ".1f", "end-to-end steps/s": ".2f",
-    }  # fmt: skip
+class PcsSystems(Experiment):
+    """Options of an experiment that runs all systems on PCS."""
 
     cells: int = 3600
     """Number of cells."""
@@ -48,7 +44,8 @@ class PcsExperiment(Experiment):
     seconds: float = 0.3
     """Wall seconds of steps per measurement of the first contender, one step at least."""
 
-    def groups(self) -> Sequence[Group]:
+    def loads(self, worlds: Mapping[str, Callable[[int], World]]) -> list[Group]:
+        """A group of all systems on each of the worlds, which are made for a number of cells."""
         check_threads([self.threads])
         check_positive(cells=[self.cells], event_us=[self.event_us], seconds=[self.seconds])
         cells = self.cells // 4 if self.quick else self.cells
@@ -56,8 +53,21 @@ class PcsExperiment(Experiment):
         measured = self.event_us, self.seed, self.seconds
         return [
             calibrated_group(load, world(cells), contenders, *measured, {"cells": cells})
-            for load, world in LOADS.items()
+            for load, world in worlds.items()
         ]
+
+
+@dataclass
+class PcsExperiment(PcsSystems):
+    """Latency and end-to-end throughput of PCS, with a hot spot and with a uniform load."""
+
+    name: ClassVar[str] = "pcs"
+    columns: ClassVar[Mapping[str, str]] = {
+        "ms/step": ".1f", "seer below it by %": ".1f", "end-to-end steps/s": ".2f",
+    }  # fmt: skip
+
+    def groups(self) -> Sequence[Group]:
+        return self.loads(LOADS)
 
     def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:
         return {"seer below it by %": self.below(results, group.name, contender)}

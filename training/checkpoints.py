@@ -4,9 +4,9 @@ A run's folder holds `checkpoint_<updates>`, which has:
 
 - `config.yaml`, the settings;
 - `model.safetensors`, actor and critic with their running moments: all that playing needs;
-- `state.safetensors`, the optimiser, the generators and the running episodes' sums;
+- `state.safetensors`, the optimiser, the generators and the rollouts' state;
 - `state.json`, the counters;
-- what the worlds save (`Worlds.save`).
+- what the worlds save (`Rollouts.save`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from seer_env.errors import SeerError
+from seer_env.errors import BoundaryFileError, SeerError
 from seer_env.training.config import TrainConfig, dump_config, load_config
-from seer_env.training.mappo import Learner, Worker
+from seer_env.training.mappo import Learner
 from seer_env.training.networks import Actor
+from seer_env.training.rollouts import Rollouts, named, under
 
 __all__ = [
     "CheckpointError",
@@ -37,7 +37,7 @@ __all__ = [
     "save_checkpoint",
 ]
 
-FORMAT = 1
+FORMAT = 2
 
 
 class CheckpointError(SeerError, ValueError):
@@ -67,7 +67,7 @@ def find_checkpoint(path: Path) -> Path:
     return found[-1]
 
 
-def save_checkpoint(config: TrainConfig, learner: Learner, worker: Worker, progress: Progress) -> Path:
+def save_checkpoint(config: TrainConfig, learner: Learner, rollouts: Rollouts, progress: Progress) -> Path:
     """Write a checkpoint into `config.run`, whole or not at all.
 
     The one before it stays, as another process may be reading it; earlier ones are removed.
@@ -78,9 +78,8 @@ def save_checkpoint(config: TrainConfig, learner: Learner, worker: Worker, progr
     partial.mkdir(parents=True)
     (partial / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     save_file(learner.networks.state_dict(), partial / "model.safetensors")
-    save_file(_state(learner, worker), partial / "state.safetensors")
+    save_file(_state(learner) | named("rollouts", rollouts.save(partial)), partial / "state.safetensors")
     (partial / "state.json").write_text(json.dumps({"format": FORMAT, **asdict(progress)}), encoding="utf-8")
-    worker.worlds.save(partial)
     shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
     for earlier in _numbered(config.run)[:-2]:
@@ -95,12 +94,11 @@ def load_actor(folder: Path, actor: Actor) -> None:
         CheckpointError: the file is damaged, or of an actor with other spaces or layers.
     """
     tensors = _tensors(folder / "model.safetensors")
-    prefix = "actor."
-    _load(folder, actor, {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+    _load(folder, actor, under("actor", tensors))
 
 
-def restore(folder: Path, learner: Learner, worker: Worker) -> Progress:
-    """Bring a learner, a worker and its worlds to where a checkpoint left them.
+def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
+    """Bring a learner, the rollouts and their worlds to where a checkpoint left them.
 
     Raises:
         CheckpointError: the checkpoint is damaged, or of other networks.
@@ -116,10 +114,12 @@ def restore(folder: Path, learner: Learner, worker: Worker) -> Progress:
     _load(folder, learner.networks, _tensors(folder / "model.safetensors"))
     state = _tensors(folder / "state.safetensors")
     try:
-        _restore_state(state, learner, worker)
+        _restore_learner(state, learner)
+        rollouts.load(folder, under("rollouts", state), seed=learner.config.seed + progress.updates)
+    except BoundaryFileError:
+        raise
     except (KeyError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{folder}/state.safetensors: not of this run: {error!r}") from error
-    worker.worlds.load(folder, seed=learner.config.seed + progress.updates)
     return progress
 
 
@@ -138,32 +138,23 @@ def _numbered(run: Path) -> list[Path]:
     return sorted(found, key=lambda folder: int(folder.name.removeprefix("checkpoint_")))
 
 
-def _state(learner: Learner, worker: Worker) -> dict[str, Tensor]:
+def _state(learner: Learner) -> dict[str, Tensor]:
     moments = {
         f"adam.{index}.{name}": tensor
         for index, entry in learner.optimiser.state_dict()["state"].items()
         for name, tensor in entry.items()
     }
-    return moments | {
-        "generator.learner": learner.generator.get_state(),
-        "generator.worker": worker.generator.get_state(),
-        "worker.returns": torch.from_numpy(worker.returns),
-        "worker.lengths": torch.from_numpy(worker.lengths),
-    }
+    return moments | {"generator.learner": learner.generator.get_state()}
 
 
-def _restore_state(state: dict[str, Tensor], learner: Learner, worker: Worker) -> None:
+def _restore_learner(state: dict[str, Tensor], learner: Learner) -> None:
     learner.generator.set_state(state["generator.learner"])
-    worker.generator.set_state(state["generator.worker"])
     moments: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in state.items():
-        if key.startswith("adam."):
-            _, index, name = key.split(".")
-            moments.setdefault(int(index), {})[name] = tensor
+    for key, tensor in under("adam", state).items():
+        index, name = key.split(".")
+        moments.setdefault(int(index), {})[name] = tensor
     groups = learner.optimiser.state_dict()["param_groups"]
     learner.optimiser.load_state_dict({"state": moments, "param_groups": groups})
-    worker.returns = state["worker.returns"].numpy().reshape(worker.returns.shape)
-    worker.lengths = state["worker.lengths"].numpy().reshape(worker.lengths.shape)
 
 
 def _load(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,12 +21,10 @@ from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
 from seer_env.training.losses import normalised, policy_loss, value_loss
 from seer_env.training.networks import Actor, Critic
+from seer_env.training.rollouts import Rollout
 from seer_env.training.worlds import Worlds, WorldStep
 
-__all__ = ["PARTS", "Learner", "Networks", "TrainingError", "Worker"]
-
-#: What a rollout's time is spent on: the networks, the worlds' events and outputs, and what is around them.
-PARTS = ("inference", "window", "outputs", "other")
+__all__ = ["Learner", "Networks", "TrainingError", "Worker"]
 
 
 class TrainingError(SeerError, RuntimeError):
@@ -54,10 +54,10 @@ class Networks(nn.Module):
 
 
 class Worker:
-    """Steps worlds under the current policy, a rollout at a time.
+    """Steps worlds under the current policy, a rollout at a time: the plainest `Rollouts`.
 
     Args:
-        worlds: at a boundary; the worker alone steps them.
+        worlds: the worker alone steps them.
         networks: read at every step.
         generator: draws the actions.
         config: the settings.
@@ -65,48 +65,54 @@ class Worker:
     Attributes:
         returns: float64 `[B, M]`, sums of the rewards of the running episodes.
         lengths: int64 `[B]`, steps of the running episodes.
-        finished: (mean return over agents, length) of each episode that ended in the last rollout.
-        earned: sum of all rewards of the last rollout, without those of neighbours.
-        seconds: s by part, see `PARTS`.
 
     Raises:
         ConfigError: neighbours' rewards are to count in a world without neighbours.
     """
 
+    parts = 1
+    _rollout: Rollout  # that is being made
+
     def __init__(self, worlds: Worlds, networks: Networks, generator: torch.Generator, config: TrainConfig):
         if config.neighbour_reward and worlds.graph is None:
             raise ConfigError(f"neighbour_reward: {config.env} is no graph of agents; set it to 0")
         self.worlds, self.networks, self.generator = worlds, networks, generator
+        self.resumable, self.version = worlds.resumable, 0
         self._steps, self._neighbour_reward = config.rollout_steps, config.neighbour_reward
-        self.earned = 0.0
         self.returns = np.zeros((worlds.copies, len(worlds.names)))
         self.lengths = np.zeros(worlds.copies, np.int64)
-        self.finished: list[tuple[float, int]] = []
-        self.seconds: dict[str, float] = dict.fromkeys(PARTS, 0.0)
 
-    def collect(self) -> Batch:
-        """A rollout, without its advantages.
+    def reset(self, seed: int) -> None:
+        """See `Rollouts`."""
+        self.worlds.reset(seed)
 
-        Raises:
-            TrainingError: a reward or an observation is not finite; names the agent.
-        """
+    def publish(self, networks: Networks, version: int) -> None:
+        """See `Rollouts`."""
+        self.networks, self.version = networks, version
+
+    def collect(self) -> Rollout:
+        """See `Rollouts`."""
+        self.begin(self.empty_batch(self.worlds.copies, self._steps))
+        for t in range(self._steps):
+            self.decide(t)
+            self.step(t)
+        return self.end()
+
+    def empty_batch(self, copies: int, steps: int) -> Batch:
+        """A batch for `steps` steps of `copies` worlds like the worker's."""
         worlds = self.worlds
         choices = None if worlds.masks is None else worlds.masks.shape[-1]
-        shape = self._steps, worlds.copies, len(worlds.names)
-        self.finished, self.earned = [], 0.0
-        batch = Batch.empty(shape, worlds.observation_size, self.networks.actor.head.actions, choices)
-        for t in range(self._steps):
-            self._decide(batch, t)
-            self._step(batch, t)
-        after = self._values(torch.from_numpy(worlds.observations), torch.from_numpy(worlds.live))
-        going_on = torch.cat([batch.values[1:], after[None]])
-        batch.following = torch.where(batch.ended, batch.following, going_on)
-        return batch
+        shape = steps, copies, len(worlds.names)
+        return Batch.empty(shape, worlds.observation_size, self.networks.actor.head.actions, choices)
 
-    def _decide(self, batch: Batch, t: int) -> None:
+    def begin(self, batch: Batch) -> None:
+        """Begin a rollout that fills `batch`."""
+        self._rollout = Rollout(batch, self.version)
+
+    def decide(self, t: int) -> None:
         """Choose the actions of step `t`, and judge the observations."""
         start = time.perf_counter()
-        worlds, live = self.worlds, torch.from_numpy(self.worlds.live)
+        batch, worlds, live = self._rollout.batch, self.worlds, torch.from_numpy(self.worlds.live)
         observations = torch.from_numpy(worlds.observations)
         mask = None if worlds.masks is None else torch.from_numpy(worlds.masks)
         with torch.no_grad():
@@ -118,24 +124,56 @@ class Worker:
         batch.active[t] = live
         if batch.masks is not None and mask is not None:
             batch.masks[t] = mask
-        self.seconds["inference"] += time.perf_counter() - start
+        self._rollout.seconds["inference"] += time.perf_counter() - start
 
-    def _step(self, batch: Batch, t: int) -> None:
-        """Step the worlds, and note what came of it."""
+    def step(self, t: int) -> None:
+        """Step the worlds with the actions of step `t`, and note what came of it.
+
+        Raises:
+            TrainingError: a reward or an observation is not finite; names the agent.
+        """
         start = time.perf_counter()
-        live = self.worlds.live
+        batch, seconds, live = self._rollout.batch, self._rollout.seconds, self.worlds.live
         step = self.worlds.step(batch.actions[t].numpy())
         self._require_finite(step, live)
         batch.rewards[t] = torch.from_numpy(self._shared(step.rewards))
         batch.ended[t] = torch.from_numpy(step.terminated | step.truncated)
         self._count(step, live)
         spent = time.perf_counter() - start
-        self.seconds["window"] += step.window_s
-        self.seconds["outputs"] += step.outputs_s
-        self.seconds["other"] += spent - step.window_s - step.outputs_s
+        seconds["window"] += step.window_s
+        seconds["outputs"] += step.outputs_s
+        seconds["other"] += spent - step.window_s - step.outputs_s
         cut = torch.from_numpy(step.truncated & ~step.terminated)
         if cut.any():
             batch.following[t] = self._values(torch.from_numpy(step.final), cut)
+
+    def end(self) -> Rollout:
+        """The rollout, complete."""
+        batch = self._rollout.batch
+        after = self._values(torch.from_numpy(self.worlds.observations), torch.from_numpy(self.worlds.live))
+        going_on = torch.cat([batch.values[1:], after[None]])
+        batch.following[:] = torch.where(batch.ended, batch.following, going_on)
+        return self._rollout
+
+    def save(self, folder: Path) -> dict[str, Tensor]:
+        """See `Rollouts`."""
+        self.worlds.save(folder)
+        return {
+            "generator": self.generator.get_state(),
+            "returns": torch.from_numpy(self.returns),
+            "lengths": torch.from_numpy(self.lengths),
+        }
+
+    def load(self, folder: Path, state: Mapping[str, Tensor], seed: int) -> None:
+        """See `Rollouts`."""
+        self.generator.set_state(state["generator"])
+        self.returns = state["returns"].numpy().reshape(self.returns.shape)
+        self.lengths = state["lengths"].numpy().reshape(self.lengths.shape)
+        self.worlds.load(folder, seed)
+
+    def close(self) -> None:
+        """See `Rollouts`."""
+        self.worlds.close()
 
     def _values(self, observations: Tensor, live: Tensor) -> Tensor:
         """Values `[B, M]` of observations `[B, M, D]`, zeros where not live."""
@@ -157,11 +195,11 @@ class Worker:
     def _count(self, step: WorldStep, live: np.ndarray) -> None:
         """Add up the episodes; a world whose last live agents ended has begun another."""
         self.returns += step.rewards
-        self.earned += float(step.rewards.sum())
+        self._rollout.earned += float(step.rewards.sum())
         self.lengths += 1
         over = ~(live & ~(step.terminated | step.truncated)).any(axis=1)
         for copy in np.flatnonzero(over).tolist():
-            self.finished.append((float(self.returns[copy].mean()), int(self.lengths[copy])))
+            self._rollout.finished.append((float(self.returns[copy].mean()), int(self.lengths[copy])))
         self.returns[over], self.lengths[over] = 0.0, 0
 
     def _require_finite(self, step: WorldStep, live: np.ndarray) -> None:

@@ -7,17 +7,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from seer_env.training.buffer import Batch
 from seer_env.training.checkpoints import Progress, restore, save_checkpoint
 from seer_env.training.config import TrainConfig, dump_config
 from seer_env.training.logging import RunLog
-from seer_env.training.mappo import PARTS, Learner, Networks, Worker
+from seer_env.training.mappo import Learner, Networks, Worker
+from seer_env.training.rollouts import PARTS, Rollout, Rollouts
 from seer_env.training.worlds import open_worlds
 
 __all__ = ["train"]
@@ -39,38 +39,45 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
         CheckpointError, BoundaryFileError: `resume` does not fit.
     """
     torch.set_num_threads(config.torch_threads)
-    learner, worker = set_up(config)
-    progress = Progress()
-    if resume is None:
-        worker.worlds.reset(config.seed)
-    else:
-        progress = restore(resume, learner, worker)
-        if not worker.worlds.resumable:
-            print(f"{config.env} cannot be saved: its episodes begin anew", file=sys.stderr)
-    config.run.mkdir(parents=True, exist_ok=True)
-    (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
-    with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:
-        while progress.updates < config.updates and not interrupted:
-            start = time.perf_counter()
-            batch = worker.collect()
-            collected = time.perf_counter()
-            losses = learner.update(batch, progress.updates)
-            end = time.perf_counter()
-            progress.updates += 1
-            progress.decisions += int(batch.active.sum())
-            progress.seconds += end - start
-            log.write(
-                progress.updates, losses | figures(batch, worker, progress, end - start, end - collected)
-            )
-            if progress.updates % config.checkpoint_every == 0:
-                save_checkpoint(config, learner, worker, progress)
-        save_checkpoint(config, learner, worker, progress)
-    worker.worlds.close()
+    learner, rollouts = set_up(config)
+    with closing(rollouts):
+        progress = Progress()
+        if resume is None:
+            rollouts.reset(config.seed)
+        else:
+            progress = restore(resume, learner, rollouts)
+            if not rollouts.resumable:
+                print(f"{config.env} cannot be saved: its episodes begin anew", file=sys.stderr)
+        config.run.mkdir(parents=True, exist_ok=True)
+        (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+        with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:
+            while progress.updates < config.updates and not interrupted:
+                log.write(progress.updates + 1, one_update(learner, rollouts, progress))
+                if progress.updates % config.checkpoint_every == 0:
+                    save_checkpoint(config, learner, rollouts, progress)
+            save_checkpoint(config, learner, rollouts, progress)
     return progress
 
 
-def set_up(config: TrainConfig) -> tuple[Learner, Worker]:
-    """A learner and a worker for new worlds, which are not reset yet; all follows from `config.seed`."""
+def one_update(learner: Learner, rollouts: Rollouts, progress: Progress) -> dict[str, float]:
+    """Collect the rollouts of an update and train on them; what came of it, named as TensorBoard shows it."""
+    start, update_s, losses, collected = time.perf_counter(), 0.0, [], []
+    rollouts.publish(learner.networks, progress.updates)
+    for _ in range(rollouts.parts):
+        rollout = rollouts.collect()
+        begin = time.perf_counter()
+        losses.append(learner.update(rollout.batch, progress.updates))
+        update_s += time.perf_counter() - begin
+        collected.append(rollout)
+    seconds = time.perf_counter() - start
+    progress.updates += 1
+    progress.decisions += sum(int(rollout.batch.active.sum()) for rollout in collected)
+    progress.seconds += seconds
+    return mean_of(losses) | figures(collected, progress, seconds) | {"time/update": update_s}
+
+
+def set_up(config: TrainConfig) -> tuple[Learner, Rollouts]:
+    """A learner, and rollouts of new worlds, which are not reset yet; all follows from `config.seed`."""
     worlds = open_worlds(config)
     initial, acting, shuffling = np.random.SeedSequence(config.seed).generate_state(3)
     with torch.random.fork_rng(devices=[]):
@@ -80,25 +87,28 @@ def set_up(config: TrainConfig) -> tuple[Learner, Worker]:
     return Learner(networks, config, torch.Generator().manual_seed(int(shuffling))), worker
 
 
-def figures(
-    batch: Batch, worker: Worker, progress: Progress, seconds: float, update_s: float
-) -> dict[str, float]:
-    """A rollout and the time it took, named as TensorBoard shows them; times are of this update alone."""
-    decisions = int(batch.active.sum())
+def figures(collected: list[Rollout], progress: Progress, seconds: float) -> dict[str, float]:
+    """Figures of an update's rollouts; times are of this update alone."""
+    decisions = sum(int(rollout.batch.active.sum()) for rollout in collected)
     result = {
         "charts/decisions": float(progress.decisions),
         "charts/seconds": progress.seconds,
         "charts/SPS": decisions / seconds,
-        "charts/reward": worker.earned / decisions,
-        "time/update": update_s,
+        "charts/reward": sum(rollout.earned for rollout in collected) / decisions,
     }
     for part in PARTS:
-        result[f"time/{part}"], worker.seconds[part] = worker.seconds[part], 0.0
-    if worker.finished:
+        result[f"time/{part}"] = sum(rollout.seconds[part] for rollout in collected)
+    finished = [episode for rollout in collected for episode in rollout.finished]
+    if finished:
         result["charts/episodic_return"], result["charts/episodic_length"] = np.mean(
-            worker.finished, axis=0
+            finished, axis=0
         ).tolist()
     return result
+
+
+def mean_of(losses: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of each figure."""
+    return {name: sum(each[name] for each in losses) / len(losses) for name in losses[0]}
 
 
 @contextmanager

@@ -48,10 +48,10 @@ def test_values_of_an_endless_game_do_not_suffer_from_its_truncation():
         hidden=(16,), learning_rate=0.01, learning_rate_end=0.001, normalise_observations=False,
     )  # fmt: skip
     learner, worker = set_up(config)
-    worker.worlds.reset(0)
+    worker.reset(0)
     for index in range(config.updates):
-        learner.update(worker.collect(), index)
-    values = worker.collect().values
+        learner.update(worker.collect().batch, index)
+    values = worker.collect().batch.values
     assert values.min().item() == pytest.approx(4.0, abs=0.1)
     assert values.max().item() == pytest.approx(4.0, abs=0.1)
 
@@ -69,7 +69,7 @@ def test_neighbours_rewards_count_where_the_world_is_a_graph():
     )
     _, worker = set_up(config)
     assert worker._shared(np.array([[1.0, 10.0, 100.0, 1000.0]])).tolist() == [[506.0, 60.5, 605.0, 1050.5]]
-    worker.worlds.close()
+    worker.close()
 
 
 def test_neighbours_rewards_need_a_graph():
@@ -158,8 +158,8 @@ def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
 def test_what_an_agent_that_is_not_live_left_has_no_influence():
     config = TrainConfig(env=f"{GAMES}:Patience", copies=4, rollout_steps=8, hidden=(8,))
     learner, worker = set_up(config)
-    worker.worlds.reset(0)
-    batch = worker.collect()
+    worker.reset(0)
+    batch = worker.collect().batch
     assert not batch.active.all()
     before = {name: tensor.clone() for name, tensor in learner.networks.state_dict().items()}
     shuffling = learner.generator.get_state()

@@ -1,0 +1,91 @@
+"""Where batches come from: the contract between the trainer and whoever steps worlds under a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from torch import Tensor
+
+from seer_env.training.buffer import Batch
+
+if TYPE_CHECKING:
+    from seer_env.training.mappo import Networks
+
+__all__ = ["PARTS", "Rollout", "Rollouts", "named", "under"]
+
+#: What a rollout's time is spent on: the networks, the worlds' events and outputs, and what is around them.
+PARTS = ("inference", "window", "outputs", "other")
+
+
+@dataclass
+class Rollout:
+    """A batch without its advantages, and how it was come by.
+
+    Attributes:
+        batch: what the agents saw, did and earned.
+        version: updates that the networks had had which acted.
+        earned: sum of all rewards, without those of neighbours.
+        finished: (mean return over agents, length) of each episode that ended.
+        seconds: s by part, see `PARTS`.
+    """
+
+    batch: Batch
+    version: int
+    earned: float = 0.0
+    finished: list[tuple[float, int]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+
+
+class Rollouts(Protocol):
+    """A source of rollouts, in this thread or elsewhere.
+
+    The trainer publishes the networks before an update, collects `parts` rollouts and trains on each. It
+    saves between updates, before it publishes: what was collected is then trained on, and nothing else.
+
+    Attributes:
+        parts: rollouts of an update, which are trained on one after the other.
+        resumable: whether `load` goes on where `save` was, or begins new episodes.
+    """
+
+    parts: int
+    resumable: bool
+
+    def reset(self, seed: int) -> None:
+        """Begin an episode in every world; world `i` is seeded with `seed + i`."""
+
+    def publish(self, networks: Networks, version: int) -> None:
+        """Let networks, which have had `version` updates, act. They do not change until the next update."""
+
+    def collect(self) -> Rollout:
+        """The next rollout.
+
+        Raises:
+            TrainingError: a reward or an observation is not finite; names the agent.
+        """
+
+    def save(self, folder: Path) -> dict[str, Tensor]:
+        """Write worlds into `folder`, and return the rest of what `load` needs."""
+
+    def load(self, folder: Path, state: Mapping[str, Tensor], seed: int) -> None:
+        """Go on from what `save` wrote and returned; worlds that cannot begin episodes from `seed`.
+
+        Raises:
+            KeyError, ValueError, RuntimeError: the state is not of these rollouts.
+            BoundaryFileError: a world's file is damaged.
+        """
+
+    def close(self) -> None:
+        """Release worlds and threads; closing again is allowed."""
+
+
+def named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors with `prefix.` before their names."""
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those tensors whose names begin with `prefix.`, without it."""
+    return {k.removeprefix(f"{prefix}."): v for k, v in tensors.items() if k.startswith(f"{prefix}.")}

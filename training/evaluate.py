@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seer_env.env import SeerParallelEnv
 from seer_env.episode import Policy
+from seer_env.errors import SeerError
+from seer_env.training.parallel import ParallelEpisode
 from seer_env.training.policies import facing
 
-__all__ = ["Battles", "Interval", "bootstrap", "fight", "play_episode", "wilson"]
+__all__ = ["Battles", "EvaluationError", "Interval", "bootstrap", "fight", "play_episode", "wilson"]
 
 #: 95 % of a normal distribution lie within so many standard deviations.
 Z = 1.959964
+
+
+class EvaluationError(SeerError, RuntimeError):
+    """A world whose policies cannot be compared."""
 
 
 class Interval(NamedTuple):
@@ -42,21 +48,36 @@ class Battles(NamedTuple):
     outright: int
 
 
-def play_episode(env: SeerParallelEnv, policy: Policy, seed: int) -> dict[str, float]:
+def play_episode(
+    env: SeerParallelEnv | ParallelEpisode, policy: Callable[[Any], np.ndarray], seed: int
+) -> dict[str, float]:
     """Play one episode.
 
     Returns:
-        `reward`, the mean over all decisions, and the figures of the model's `measures`, if it has any.
+        `reward`, the mean over all decisions; `return`, the mean over agents of their rewards' sums; and the
+        figures of the model's `measures`, if it has any.
+
+    Raises:
+        EvaluationError: a reward is not finite; names the agent.
     """
     env.reset_arrays(seed=seed)
-    measures = env.model.measures(env) if hasattr(env.model, "measures") else None
-    total, decisions = 0.0, 0
+    make_measures = getattr(getattr(env, "model", None), "measures", None)
+    measures = None if make_measures is None else make_measures(env)
+    total, decisions, steps = 0.0, 0, 0
     while env.agents:
         decisions += len(env.agents)
-        total += float(env.step_arrays(policy(env)).rewards.sum())
+        steps += 1
+        rewards = env.step_arrays(policy(env)).rewards
+        for agent in np.flatnonzero(~np.isfinite(rewards)).tolist():
+            raise EvaluationError(
+                f"the reward of agent {env.possible_agents[agent]!r} is not finite in step {steps} of the "
+                f"episode of seed {seed}: {rewards[agent]}"
+            )
+        total += float(rewards.sum())
         if measures is not None:
             measures.step(env)
-    return {"reward": total / decisions, **(measures.figures() if measures is not None else {})}
+    figures = {} if measures is None else measures.figures()
+    return {"reward": total / decisions, "return": total / len(env.possible_agents), **figures}
 
 
 def fight(env: SeerParallelEnv, policy: Policy, opponent: Policy, seed: int) -> Battles:

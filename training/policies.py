@@ -14,6 +14,7 @@ from seer_env.model import EventModel
 from seer_env.training.checkpoints import load_actor
 from seer_env.training.config import TrainConfig
 from seer_env.training.networks import Actor
+from seer_env.training.parallel import ParallelEpisode
 
 __all__ = ["ActorPolicy", "facing", "load_policy"]
 
@@ -31,7 +32,7 @@ class ActorPolicy:
         self._actor, self._sample = actor, sample
         self._generator = torch.Generator().manual_seed(seed)
 
-    def __call__(self, env: Episode) -> np.ndarray:
+    def __call__(self, env: Episode | ParallelEpisode) -> np.ndarray:
         """Actions at the env's boundary, float32 `[M, A]`; those of agents not live mean nothing."""
         info, mask = env.info_arrays, None
         if info is not None and "action_mask" in (info.dtype.names or ()):
@@ -54,20 +55,22 @@ def facing(env: SeerParallelEnv, policy: Policy, opponent: Policy, side: int) ->
     return lambda env: np.where(mine[:, None], policy(env), opponent(env))
 
 
-def load_policy(folder: Path, config: TrainConfig, model: EventModel, sample: bool) -> ActorPolicy:
+def load_policy(
+    folder: Path, config: TrainConfig, world: EventModel | ParallelEpisode, sample: bool
+) -> ActorPolicy:
     """The actor of a checkpoint for a world.
 
     Args:
         folder, config: the checkpoint and its settings.
-        model: the world to act in: that of training, perhaps with more agents.
+        world: the one to act in: that of training, perhaps with more agents.
         sample: see `ActorPolicy`.
 
     Raises:
         CheckpointError: it is damaged, or the world has other spaces.
     """
     actor = Actor(
-        model.observation_size,
-        model.action_space,
+        world.observation_size,
+        world.action_space,
         config.hidden,
         config.normalise_observations,
         config.log_std,

@@ -5,23 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from seer_env.entry_points import load
-from seer_env.errors import SeerError
 from seer_env.model import EventModel
 from seer_env.registration import make, registry
 from seer_env.training.config import ConfigError, TrainConfig
+from seer_env.training.parallel import ParallelEpisode, WorldsError
 
-__all__ = ["ParallelWorlds", "SeerWorlds", "WorldStep", "Worlds", "WorldsError", "open_worlds"]
-
-
-class WorldsError(SeerError, ValueError):
-    """Worlds in which agents cannot be trained together; says why."""
+__all__ = ["ParallelWorlds", "SeerWorlds", "WorldStep", "Worlds", "WorldsError", "foreign_env", "open_worlds"]
 
 
 class WorldStep(NamedTuple):
@@ -143,7 +139,7 @@ class SeerWorlds:
 
 
 class ParallelWorlds:
-    """PettingZoo `ParallelEnv`s side by side, from dicts to arrays and back.
+    """PettingZoo `ParallelEnv`s side by side, see `ParallelEpisode`.
 
     Args:
         make_env: makes one.
@@ -158,42 +154,27 @@ class ParallelWorlds:
     graph: np.ndarray | None = None
 
     def __init__(self, make_env: Callable[[], ParallelEnv], copies: int, max_cycles: int | None = None):
-        self._envs = [make_env() for _ in range(copies)]
-        first = self._envs[0]
-        self.copies, self.names, self._max_cycles = copies, list(first.possible_agents), max_cycles
-        self._space, self.action_space = _common_spaces(first)
-        self.observation_size = spaces.flatdim(self._space)
-        self._row = {name: i for i, name in enumerate(self.names)}
-        shape = copies, len(self.names)
-        self.observations = np.zeros((*shape, self.observation_size), np.float32)
-        self.live = np.zeros(shape, bool)
+        self._episodes = [ParallelEpisode(make_env(), max_cycles) for _ in range(copies)]
+        first = self._episodes[0]
+        self.copies, self.names = copies, first.possible_agents
+        self.observation_size, self.action_space = first.observation_size, first.action_space
         self.masks: np.ndarray | None = None
-        self._cycles = np.zeros(copies, np.int64)
 
     def reset(self, seed: int) -> None:
         """See `Worlds`; world `i` is seeded with `seed + i`."""
-        for copy in range(self.copies):
-            self._begin(copy, seed + copy)
+        for copy, episode in enumerate(self._episodes):
+            episode.reset_arrays(seed + copy)
+        self._look()
 
     def step(self, actions: np.ndarray) -> WorldStep:
         """See `Worlds`."""
         start = time.perf_counter()
-        rewards = np.zeros(self.live.shape)
-        terminated, truncated = np.zeros(self.live.shape, bool), np.zeros(self.live.shape, bool)
-        self.observations, self.live = np.zeros_like(self.observations), np.zeros_like(self.live)
-        for copy, env in enumerate(self._envs):
-            acting = {name: self._action(actions[copy, self._row[name]]) for name in env.agents}
-            observations, earned, ended, cut, infos = env.step(acting)
-            self._cycles[copy] += 1
-            over = self._max_cycles is not None and self._cycles[copy] >= self._max_cycles
-            for name in acting:
-                row = copy, self._row[name]
-                rewards[row], terminated[row], truncated[row] = earned[name], ended[name], cut[name] or over
-            self._show(copy, observations, infos)
-            self.live[copy] &= ~(terminated[copy] | truncated[copy])
-        final = self.observations.copy()
-        for copy in np.flatnonzero(~self.live.any(axis=1)).tolist():
-            self._begin(copy, None)
+        steps = [episode.step_arrays(acting) for episode, acting in zip(self._episodes, actions)]
+        for episode in self._episodes:
+            if not episode.live.any():
+                episode.reset_arrays()
+        self._look()
+        final, rewards, terminated, truncated, _ = map(np.stack, zip(*steps))
         return WorldStep(rewards, terminated, truncated, final, time.perf_counter() - start, 0.0)
 
     def save(self, folder: Path) -> None:
@@ -205,35 +186,39 @@ class ParallelWorlds:
 
     def close(self) -> None:
         """See `Worlds`."""
-        for env in self._envs:
-            env.close()
+        for episode in self._episodes:
+            episode.close()
 
-    def _begin(self, copy: int, seed: int | None) -> None:
-        self._cycles[copy] = 0
-        self.live[copy] = False
-        self._show(copy, *self._envs[copy].reset(seed=seed))
+    def _look(self) -> None:
+        self.observations = np.stack([episode.observations for episode in self._episodes])
+        self.live = np.stack([episode.live for episode in self._episodes])
+        shown = [episode.masks for episode in self._episodes if episode.masks is not None]
+        if shown:
+            everything = np.ones_like(shown[0])
+            self.masks = np.stack(
+                [everything if episode.masks is None else episode.masks for episode in self._episodes]
+            )
 
-    def _show(self, copy: int, observations: dict[str, Any], infos: dict[str, dict]) -> None:
-        live = set(self._envs[copy].agents)
-        for name, observation in observations.items():
-            row = copy, self._row[name]
-            self.observations[row] = np.asarray(spaces.flatten(self._space, observation))
-            self.live[row] = name in live
-            mask = infos.get(name, {}).get("action_mask")
-            if mask is not None:
-                if self.masks is None:
-                    self.masks = np.ones((*self.live.shape, len(mask)), bool)
-                self.masks[row] = np.asarray(mask) != 0
 
-    def _action(self, numbers: np.ndarray) -> Any:
-        """One agent's action, of its space."""
-        if isinstance(self.action_space, spaces.Discrete):
-            return int(numbers[0])
-        if isinstance(self.action_space, spaces.MultiDiscrete):
-            return numbers.astype(self.action_space.dtype)
-        assert isinstance(self.action_space, spaces.Box)
-        space = self.action_space
-        return np.clip(numbers.reshape(space.shape), space.low, space.high).astype(space.dtype)
+def foreign_env(config: TrainConfig) -> Callable[..., ParallelEnv] | None:
+    """What makes the PettingZoo env that `config` names, with further arguments; None for seer_env's worlds.
+
+    Raises:
+        ConfigError: there is no such world, or its arguments are not possible.
+    """
+    if config.env in registry:
+        return None
+    try:
+        entry_point = load(config.env)
+        sample = entry_point(**config.world)
+    except (TypeError, ValueError, ImportError) as error:
+        raise ConfigError(f"env {config.env}: {error}") from error
+    if isinstance(sample, EventModel):
+        return None
+    if not isinstance(sample, ParallelEnv):
+        raise ConfigError(f"env {config.env}: made {type(sample).__name__}, no EventModel and no ParallelEnv")
+    sample.close()
+    return lambda **more: entry_point(**config.world, **more)
 
 
 def open_worlds(config: TrainConfig) -> Worlds:
@@ -243,31 +228,10 @@ def open_worlds(config: TrainConfig) -> Worlds:
         ConfigError: there is no such world, or its arguments are not possible.
         WorldsError: its agents differ.
     """
+    make_env = foreign_env(config)
+    if make_env is not None:
+        return ParallelWorlds(make_env, config.copies, config.max_cycles)
     try:
-        if config.env in registry:
-            return SeerWorlds(config)
-        entry_point = load(config.env)
-        sample = entry_point(**config.world)
-        if isinstance(sample, EventModel):
-            return SeerWorlds(config)
-        if isinstance(sample, ParallelEnv):
-            sample.close()
-            return ParallelWorlds(lambda: entry_point(**config.world), config.copies, config.max_cycles)
+        return SeerWorlds(config)
     except (TypeError, ValueError, ImportError) as error:
         raise ConfigError(f"env {config.env}: {error}") from error
-    raise ConfigError(f"env {config.env}: made {type(sample).__name__}, no EventModel and no ParallelEnv")
-
-
-def _common_spaces(env: ParallelEnv) -> tuple[spaces.Space, spaces.Space]:
-    if not env.possible_agents:
-        raise WorldsError(f"{env}: has no agents")
-    first = env.possible_agents[0]
-    shared = env.observation_space(first), env.action_space(first)
-    for name in env.possible_agents:
-        if (env.observation_space(name), env.action_space(name)) != shared:
-            raise WorldsError(
-                f"agents that share a policy need the same spaces, but {name!r} has "
-                f"{env.observation_space(name)} and {env.action_space(name)}, {first!r} {shared[0]} and "
-                f"{shared[1]}: SuperSuit's pad_observations_v0 and pad_action_space_v0 make them alike"
-            )
-    return shared

@@ -17,6 +17,7 @@ from seer_env.commands.world import make_world
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
     from seer_env.episode import Policy
+    from seer_env.training.parallel import ParallelEpisode
 
 TRAINED = "trained"
 """Name of the checkpoint's policy in tables."""
@@ -41,19 +42,21 @@ class Evaluate(Trained):
         """Play, and print the table."""
         check_count("--episodes", self.episodes)
         check_writable(self.json_file)
-        options = self.options()
-        env = make_world(options)
+        name = self.config().env
+        env = self.foreign() or make_world(self.options())
         policy = self.policy(env)
         seeds = range(self.seed, self.seed + self.episodes)
-        compare = fights if hasattr(env.model, "sides") else episodes
-        title = f"{options.env}, {len(env.possible_agents)} agents, seeds {seeds[0]} to {seeds[-1]}"
+        compare = fights if hasattr(getattr(env, "model", None), "sides") else episodes
+        title = f"{name}, {len(env.possible_agents)} agents, seeds {seeds[0]} to {seeds[-1]}"
         figures = compare(env, policy, seeds, title)
         env.close()
-        write_json(self.json_file, {"checkpoint": str(self.checkpoint), "env": options.env, **figures})
+        write_json(self.json_file, {"checkpoint": str(self.checkpoint), "env": name, **figures})
         return 0
 
 
-def episodes(env: SeerParallelEnv, policy: Policy, seeds: range, title: str) -> dict[str, Any]:
+def episodes(
+    env: SeerParallelEnv | ParallelEpisode, policy: Policy, seeds: range, title: str
+) -> dict[str, Any]:
     """Every policy in the same episodes, and how far the trained one is ahead, episode by episode."""
     from seer_env.training.evaluate import bootstrap, play_episode
 

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from seer_env.commands.output import CommandError
 from seer_env.commands.run import Run, find_policy
 from seer_env.commands.trained import Trained
+from seer_env.commands.watch import Watch
 
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
     from seer_env.episode import Policy
+    from seer_env.training.parallel import ParallelEpisode
 
 
 @dataclass
@@ -38,6 +41,9 @@ class Play(Trained):
 
     def main(self) -> int:
         """Play, report, and draw; 130 after Ctrl-C."""
+        foreign = self.foreign(render=bool(self.picture or self.video))
+        if foreign is not None:
+            return self._watch(foreign)
         world = self.options()
         run = Run(
             world.env,
@@ -53,6 +59,12 @@ class Play(Trained):
             video_every=self.video_every,
         )
         return run.run(self._players)
+
+    def _watch(self, env: ParallelEpisode) -> int:
+        if self.opponent is not None:
+            raise CommandError(f"--opponent {self.opponent}: {env.env} has no sides")
+        watch = Watch(self.steps, self.seed, self.picture, self.video, self.video_every)
+        return watch.run(env, self.policy(env))
 
     def _players(self, env: SeerParallelEnv) -> Policy:
         from seer_env.training.policies import facing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,11 +11,13 @@ import tyro
 
 from seer_env.commands.output import CommandError
 from seer_env.commands.train import require_training
-from seer_env.commands.world import OWN_NUMBER, World
+from seer_env.commands.world import OWN_NUMBER, World, parse_setting
 
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
     from seer_env.episode import Policy
+    from seer_env.training.config import TrainConfig
+    from seer_env.training.parallel import ParallelEpisode
 
 
 @dataclass
@@ -41,29 +44,57 @@ class Trained:
     world: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE ...", help_behavior_hint="")] = ()
     """Options of the world that differ from those of the training."""
 
-    def options(self) -> World:
-        """The options of the world.
+    def foreign(self, render: bool = False) -> ParallelEpisode | None:
+        """The world if it is a PettingZoo env, which draws itself if asked; None if it is seer_env's.
 
         Raises:
-            CommandError: the checkpoint is of a PettingZoo env, which has no baselines and pictures of its
-                own; or training is not installed.
+            CommandError: it cannot be made with these options, or training is not installed.
+        """
+        config = self.config()
+        from seer_env.training.parallel import ParallelEpisode
+        from seer_env.training.worlds import foreign_env
+
+        make_env = foreign_env(config)
+        if make_env is None:
+            return None
+        if self.agents is not None:
+            raise CommandError(
+                f"--agents {self.agents}: {config.env} has arguments of its own, --world KEY=VALUE"
+            )
+        try:
+            return ParallelEpisode(
+                make_env(**({"render_mode": "rgb_array"} if render else {})), config.max_cycles
+            )
+        except TypeError as error:
+            raise CommandError(f"{config.env}: {error}") from error
+
+    def config(self) -> TrainConfig:
+        """The settings of the training, but for what is named here.
+
+        Raises:
+            CommandError: there is no checkpoint, or training is not installed.
         """
         require_training()
-        from seer_env.commands.world import parse_setting
         from seer_env.training.checkpoints import checkpoint_config, find_checkpoint
 
         config = checkpoint_config(find_checkpoint(self.checkpoint))
-        settings = config.world | dict(map(parse_setting, self.world))
-        agents = settings.pop("n_agents", None) if self.agents is None else self.agents
-        settings.pop("n_agents", None)
+        cycles = config.max_cycles if self.max_cycles is None else self.max_cycles
+        world = config.world | dict(map(parse_setting, self.world))
+        return dataclasses.replace(config, max_cycles=cycles, world=world)
+
+    def options(self) -> World:
+        """The options of a world of seer_env."""
+        config = self.config()
+        settings = dict(config.world)
+        trained = settings.pop("n_agents", None)
         return World(
             config.env,
-            agents=agents,
-            max_cycles=config.max_cycles if self.max_cycles is None else self.max_cycles,
+            agents=trained if self.agents is None else self.agents,
+            max_cycles=config.max_cycles,
             world=tuple(f"{key}={value!r}" for key, value in settings.items()),
         )
 
-    def policy(self, env: SeerParallelEnv) -> Policy:
+    def policy(self, env: SeerParallelEnv | ParallelEpisode) -> Policy:
         """The checkpoint's policy.
 
         Raises:
@@ -73,7 +104,7 @@ class Trained:
         from seer_env.training.policies import load_policy
 
         folder = find_checkpoint(self.checkpoint)
-        return load_policy(folder, checkpoint_config(folder), env.model, self.sample)
+        return load_policy(folder, checkpoint_config(folder), getattr(env, "model", env), self.sample)
 
 
 def check_count(option: str, value: int) -> None:

@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 
 from seer_env.cli import main
+from seer_env.training.config import TrainConfig
+from seer_env.training.trainer import train
 
 SETTINGS = """
 env: battle_v0
@@ -71,6 +73,56 @@ def test_play_films_more_agents_than_were_trained(run, tmp_path, capsys):
     with Image.open(film) as frames:
         assert frames.n_frames == 3
     assert "trained against rush" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def spread(tmp_path_factory) -> Path:
+    """A run of one update in PettingZoo's simple_spread."""
+    pytest.importorskip("mpe2", reason="PettingZoo's particle envs are a package of their own")
+    run = tmp_path_factory.mktemp("train") / "spread"
+    config = TrainConfig(
+        env="mpe2.simple_spread_v3:parallel_env", world={"max_cycles": 10}, run=run, copies=1, updates=1,
+        rollout_steps=10, hidden=(8,),
+    )  # fmt: skip
+    train(config)
+    return run
+
+
+def test_evaluate_compares_with_random_in_an_env_of_pettingzoo(spread, tmp_path):
+    assert main(["evaluate", str(spread), "--episodes", "3", "--json", str(tmp_path / "found.json")]) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["policies"].keys() == {"trained", "random"}
+    estimate, low, high = found["policies"]["random"]["return"]
+    assert low <= estimate <= high < 0, "its rewards are negative distances"
+    assert found["policies"]["trained"]["return"][0] == pytest.approx(
+        10 * found["policies"]["trained"]["reward"][0]
+    ), "episodes have 10 steps"
+
+
+def test_play_films_an_env_of_pettingzoo_with_its_own_pictures(spread, tmp_path, capsys):
+    film, picture = tmp_path / "spread.gif", tmp_path / "spread.png"
+    options = "--steps", "12", "--video", str(film), "--video-every", "4", "--picture", str(picture)
+    assert main(["play", str(spread), *options]) == 0
+    with Image.open(film) as frames, Image.open(picture) as last:
+        assert frames.n_frames == 3
+        assert frames.size == last.size == (700, 700), "the size of mpe2's pictures"
+    assert "12 of 12, 2 episode(s)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--agents", "9"], "--agents 9: mpe2.simple_spread_v3:parallel_env has arguments of its own"),
+        (["--world", "N=4"], "not of these networks"),
+        (["--world", "wings=2"], "wings"),
+        (["--opponent", "rush"], "has no sides"),
+        (["--steps", "0"], "--steps 0"),
+        (["--picture", "here.bmp"], "a picture is a .png file"),
+    ],
+)
+def test_play_refuses_what_an_env_of_pettingzoo_has_not(spread, arguments, message, capsys):
+    assert main(["play", str(spread), *arguments]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_folder_with_a_run_is_not_trained_over(run, capsys):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from parallel_games import Endless, Patience
 
 import seer_env
 from seer_env.envs.battle.constants import STAY
 from seer_env.envs.pcs.policies import with_guards
 from seer_env.envs.pcs.search import evaluate
-from seer_env.training.evaluate import Battles, bootstrap, fight, play_episode, wilson
+from seer_env.training.evaluate import Battles, EvaluationError, bootstrap, fight, play_episode, wilson
+from seer_env.training.parallel import ParallelEpisode
 
 
 def test_wilson_by_hand():
@@ -67,3 +69,27 @@ def test_aircraft_that_fly_their_routes_make_good_what_they_fly():
     astray = play_episode(env, lambda env: np.tile([1.0, 0.0, 0.0], (50, 1)), 1)  # in circles
     assert astray["efficiency"] < 0.5
     env.close()
+
+
+def test_an_episode_of_a_pettingzoo_env_is_counted_by_agents_and_decisions():
+    """Berta waits and earns 3 in her second decision, anna takes the sweet in her first: 4 in 3 decisions."""
+    found = play_episode(ParallelEpisode(Patience()), lambda env: np.array([[0.0], [1.0]]), 0)
+    assert found == {"reward": 4 / 3, "return": 2.0}
+
+
+def test_random_play_of_a_pettingzoo_env_keeps_to_the_masks_and_follows_from_the_seed():
+    env = ParallelEpisode(Patience(players=50))
+    drawn = []
+    for _ in range(2):
+        env.reset_arrays(3)
+        drawn.append(env.random_actions())
+    assert set(drawn[0].ravel().tolist()) == {0, 1}, "choice 2 is masked"
+    assert np.array_equal(*drawn)
+
+
+def test_a_reward_that_is_not_a_number_stops_the_comparison_with_the_agents_name():
+    env = ParallelEpisode(Endless(broken="berta"))
+    with pytest.raises(
+        EvaluationError, match="reward of agent 'berta' is not finite in step 3 of the episode"
+    ):
+        play_episode(env, env.policies["random"], 0)

@@ -18,7 +18,7 @@ def test_actions_reach_their_agents_clipped_to_the_space():
     worlds = ParallelWorlds(Endless, copies=2)
     worlds.reset(0)
     worlds.step(np.array([[[0.5], [-7.0]], [[0.25], [9.0]]], np.float32))
-    taken = [env.taken[0] for env in worlds._envs]
+    taken = [episode.env.taken[0] for episode in worlds._episodes]
     assert [{name: float(a[0]) for name, a in one.items()} for one in taken] == [
         {"anna": 0.5, "berta": -1.0},
         {"anna": 0.25, "berta": 1.0},

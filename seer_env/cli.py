@@ -12,6 +12,7 @@ import tyro
 
 from seer_env import __version__
 from seer_env.bench.names import BENCHES, load_bench
+from seer_env.commands.curves import Curves
 from seer_env.commands.doctor import Doctor
 from seer_env.commands.evaluate import Evaluate
 from seer_env.commands.make_env import MakeEnv
@@ -58,6 +59,7 @@ COMMANDS = {
     "train": Train,
     "evaluate": Evaluate,
     "play": Play,
+    "curves": Curves,
     "stpa": Stpa,
 }
 CONFIG = (tyro.conf.FlagCreatePairsOff,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -101,8 +101,8 @@ class Copies(ChoosesThreads):
             ValueError: the seed is negative.
         """
         everyone = range(self._copies)
-        seeds = [None] * self._copies if seed is None else [checked_seed(seed) + i for i in everyone]
-        return self._begin(everyone, seeds).observations
+        seeds = None if seed is None else [checked_seed(seed) + i for i in everyone]
+        return self.reset_copies(everyone, seeds)
 
     def reset_copy(self, copy: int, seed: int | None = None) -> np.ndarray:
         """Start an episode in one copy, while the others go on; returns its observations, float32 `[M, D]`.
@@ -115,9 +115,27 @@ class Copies(ChoosesThreads):
             IndexError: there is no such copy.
             ModelError, ValueError: as `reset_arrays`.
         """
-        copy = self._index(copy)
-        outputs = self._begin([copy], [None if seed is None else checked_seed(seed)])
-        return outputs.observations[copy].copy()
+        return self.reset_copies([copy], [seed])[copy].copy()
+
+    def reset_copies(self, copies: Sequence[int], seeds: Sequence[int | None] | None = None) -> np.ndarray:
+        """Start an episode in some copies, or in none if it raises, while the others go on.
+
+        Args:
+            copies: their indices.
+            seeds: one per index, each as `reset_copy`'s; None goes on with every copy's generator.
+
+        Returns:
+            What the last boundary of every copy shows, float32 `[B, M, D]`, as `observations`.
+
+        Raises:
+            IndexError, ModelError: as `reset_copy`.
+            ValueError: a seed is negative, or there is not one per index.
+        """
+        indices = [self._index(copy) for copy in copies]
+        seeds = [None] * len(indices) if seeds is None else list(seeds)
+        if len(seeds) != len(indices):
+            raise ValueError(f"seeds must be one per copy: {len(indices)} copies, got {len(seeds)} seeds")
+        return self._begin(indices, [None if s is None else checked_seed(s) for s in seeds]).observations
 
     def step_arrays(self, actions: np.ndarray) -> StepArrays:
         """Step every copy that has a live agent; arrays as an env's, with a leading axis of copies.
@@ -175,6 +193,11 @@ class Copies(ChoosesThreads):
         """Steps of each copy since its reset, int64 `[B]`."""
         self._require_open()
         return self._engine.steps.copy()
+
+    @property
+    def np_random(self) -> tuple[np.random.Generator | None, ...]:
+        """The generator that draws each copy's seeds; None before the copy's first reset."""
+        return tuple(self._generators)
 
     def save(self, copy: int, path: str | os.PathLike) -> None:
         """Write the current boundary of one copy to a file, which an env of the same model loads too.

@@ -1,11 +1,12 @@
-"""Worlds by name: `make`, the registry, and the same names in PettingZoo's."""
+"""Worlds by name: `make`, the registry, and the same names in PettingZoo's and gymnasium's."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
+import gymnasium
 import pettingzoo
 
 from seer_env.checks import whole
@@ -20,10 +21,16 @@ if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel
 
-__all__ = ["UnknownWorldError", "make", "make_aec", "register", "registry"]
+__all__ = ["MAKE_ARGUMENTS", "UnknownWorldError", "make", "make_aec", "register", "registry"]
 
 #: Where each world's `EventModel` is: `module:attribute`, or a callable that returns one.
 registry: dict[str, str | Callable[..., EventModel]] = {}
+#: Arguments of `SeerParallelEnv` and of `Copies`.
+SETTINGS = ("threads", "scheduler", "max_cycles", "strict_actions", "event_capacity", "preflight_ms")
+#: Arguments of `SeerParallelEnv` alone, and their defaults.
+ONE_WORLD: dict[str, Any] = {"render_mode": None, "check": False, "global_state": "pooled"}
+#: What `make` takes beside a world's own arguments.
+MAKE_ARGUMENTS = frozenset({"world", "n_agents", "copies", *SETTINGS, *ONE_WORLD})
 
 
 class UnknownWorldError(SeerError, KeyError):
@@ -34,7 +41,9 @@ class UnknownWorldError(SeerError, KeyError):
 
 
 def register(name: str, entry_point: str | Callable[..., EventModel]) -> None:
-    """Give a world a name, here and as `seer_env/<name>` in PettingZoo's registry.
+    """Give a world a name, here and as `seer_env/<name>` in PettingZoo's and gymnasium's registries.
+
+    `gymnasium.make` gives a `SingleAgentEnv` of it, `gymnasium.make_vec` a `vector.SeerVectorEnv`.
 
     Args:
         name: `<world>_v<number>`.
@@ -51,21 +60,21 @@ def register(name: str, entry_point: str | Callable[..., EventModel]) -> None:
         spec = pettingzoo.EnvSpec(f"seer_env/{name}", functools.partial(factory, name))
         if spec.id not in registered:
             registered[spec.id] = spec
+    if f"seer_env/{name}" not in gymnasium.registry:
+        gymnasium.register(
+            f"seer_env/{name}",
+            "seer_env.single_agent:SingleAgentEnv",
+            vector_entry_point="seer_env.vector:make_vec",
+            kwargs={"world": name},
+        )
 
 
 @overload
-def make(world: str | EventModel, *, copies: None = None, **arguments: Any) -> SeerParallelEnv: ...
-
-
-@overload
-def make(world: str | EventModel, *, copies: int, **arguments: Any) -> Copies: ...
-
-
 def make(
     world: str | EventModel,
     *,
     n_agents: int | None = None,
-    copies: int | None = None,
+    copies: None = None,
     threads: int | str = "auto",
     scheduler: str = "auto",
     max_cycles: int | None = None,
@@ -76,47 +85,59 @@ def make(
     global_state: str = "pooled",
     preflight_ms: float = 200.0,
     **arguments: Any,
-) -> SeerParallelEnv | Copies:
+) -> SeerParallelEnv: ...
+
+
+@overload
+def make(world: str | EventModel, *, copies: int, **arguments: Any) -> Copies: ...
+
+
+def make(world: str | EventModel, *, copies: int | None = None, **arguments: Any) -> SeerParallelEnv | Copies:
     """An env of a registered world, or of a model of your own; or many copies of it in one engine.
 
     Args:
         world: a name in `registry`, an entry point (`"module:Class"`, `"folder/file.py:Class"`), or an
             `EventModel`.
-        n_agents: number of agents; the world's default if None.
         copies: how many worlds to step together, as `seer_env.copies.Copies`; None for an env.
-        max_cycles: steps of an episode; the model's attribute `max_cycles` if None, and without one
-            episodes are not cut off.
-        threads, scheduler, render_mode, strict_actions, check, event_capacity, global_state, preflight_ms:
-            see `SeerParallelEnv`.
-        arguments: the world's own.
+        arguments: `n_agents`, the world's default if None; those of `SeerParallelEnv` or, with copies, of
+            `Copies`, of which `max_cycles` is the model's attribute of that name if None, and if it has
+            one; and the world's own.
 
     Raises:
         UnknownWorldError: no world of that name.
         EntryPointError: no such module, file, or class in it.
         TypeError: `n_agents` or a world's argument beside a model, which has them already.
-        ValueError: an argument out of its range, or `render_mode` or `check` beside `copies`.
+        ValueError: an argument out of its range, or `check`, `render_mode` or `global_state` beside `copies`.
     """
-    if n_agents is not None:
-        arguments["n_agents"] = whole("n_agents", n_agents, most=MAX_ENTITIES)
-    model = _model(world, arguments)
-    common: dict[str, Any] = {
-        "threads": threads,
-        "scheduler": scheduler,
-        "max_cycles": getattr(model, "max_cycles", None) if max_cycles is None else max_cycles,
-        "strict_actions": strict_actions,
-        "event_capacity": event_capacity,
-        "preflight_ms": preflight_ms,
-    }
-    if copies is not None:
-        if check or render_mode is not None or global_state != "pooled":
-            raise ValueError("check, render_mode and global_state are for one world: make it without copies")
-        from seer_env.copies import Copies
+    shown = {name: arguments.pop(name) for name in ONE_WORLD if name in arguments}
+    model, settings = assemble(world, arguments)
+    if copies is None:
+        from seer_env.env import SeerParallelEnv
 
-        return Copies(model, copies, **common)
-    from seer_env.env import SeerParallelEnv
+        return SeerParallelEnv(model, **shown, **settings)
+    if any(value != ONE_WORLD[name] for name, value in shown.items()):
+        raise ValueError(f"{', '.join(ONE_WORLD)} are for one world: make it without copies")
+    from seer_env.copies import Copies
 
-    shown: dict[str, Any] = {"render_mode": render_mode, "check": check, "global_state": global_state}
-    return SeerParallelEnv(model, **shown, **common)
+    return Copies(model, copies, **settings)
+
+
+def assemble(world: str | EventModel, arguments: Mapping[str, Any]) -> tuple[EventModel, dict[str, Any]]:
+    """The model of a world, and the settings of its env or copies, of which `make`'s arguments are a mixture.
+
+    Raises:
+        UnknownWorldError, EntryPointError, TypeError, ValueError: as `make`.
+    """
+    own = {name: value for name, value in arguments.items() if name not in SETTINGS}
+    if own.get("n_agents", 0) is None:
+        del own["n_agents"]
+    elif "n_agents" in own:
+        own["n_agents"] = whole("n_agents", own["n_agents"], most=MAX_ENTITIES)
+    model = _model(world, own)
+    settings = {name: arguments[name] for name in SETTINGS if name in arguments}
+    if settings.get("max_cycles") is None:
+        settings["max_cycles"] = getattr(model, "max_cycles", None)
+    return model, settings
 
 
 def make_aec(world: str | EventModel, **arguments: Any) -> AECEnv:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
+import gymnasium
 import pettingzoo
 import pytest
 from worlds import Lamps, Ring
 
-from seer_env import registration
+from seer_env import Copies, registration
 from seer_env.env import SeerParallelEnv, make
 from seer_env.errors import ModelError
 
@@ -14,7 +17,7 @@ from seer_env.errors import ModelError
 @pytest.fixture
 def ring_v0(monkeypatch):
     monkeypatch.setattr(registration, "registry", dict(registration.registry))
-    for registry in (pettingzoo.parallel_registry, pettingzoo.aec_registry):
+    for registry in (pettingzoo.parallel_registry, pettingzoo.aec_registry, gymnasium.registry):
         before = dict(registry)
         monkeypatch.setitem(registry, "seer_env/ring-v0", None)
         registry.clear()
@@ -105,3 +108,27 @@ def test_the_reference_worlds_are_registered(name):
     assert name in registration.registry
     assert pettingzoo.spec("parallel", f"seer_env/{name}").namespace == "seer_env"
     assert pettingzoo.spec("aec", f"seer_env/{name}").namespace == "seer_env"
+
+
+def test_what_make_hands_on_is_what_envs_and_copies_take():
+    def keywords(of):
+        kinds = inspect.signature(of).parameters.values()
+        return {p.name: p.default for p in kinds if p.kind is p.KEYWORD_ONLY}
+
+    assert set(keywords(Copies)) == set(registration.SETTINGS)
+    of_env = keywords(SeerParallelEnv)
+    assert set(of_env) == {*registration.SETTINGS, *registration.ONE_WORLD}
+    assert {name: of_env[name] for name in registration.ONE_WORLD} == registration.ONE_WORLD
+
+
+@pytest.mark.parametrize(
+    "argument", [{"check": True}, {"render_mode": "rgb_array"}, {"global_state": "full"}]
+)
+def test_what_is_for_one_world_is_refused_beside_copies(argument):
+    with pytest.raises(ValueError, match="are for one world"):
+        make(Lamps(), copies=2, **argument)
+
+
+def test_gymnasium_knows_every_world():
+    for name in registration.registry:
+        assert gymnasium.spec(f"seer_env/{name}").namespace == "seer_env"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import os
 import sys
 from dataclasses import dataclass
@@ -51,14 +50,14 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
     Raises:
         CommandError: the options are not possible; the message is that of `seer_env.make`.
     """
-    from seer_env.registration import make
+    from seer_env.registration import MAKE_ARGUMENTS, make
 
     if args.agents is not None and args.agents < 1:
         raise CommandError(f"--agents {args.agents}: at least 1")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # for module:Class, as `python -m` has it
     settings = dict(map(parse_setting, args.world))
-    for name in settings.keys() & inspect.signature(make).parameters.keys():
+    for name in settings.keys() & MAKE_ARGUMENTS:
         raise CommandError(f"--world {name}: this is not the world's; --help has the options of the command")
     try:
         return make(

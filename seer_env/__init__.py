@@ -6,8 +6,8 @@
     observations, infos = env.reset(seed=1)
 
 What is heavy is imported when it is first used, so that `import seer_env` and the command line's help
-do not wait for numba. The import also enters the worlds in PettingZoo's registry:
-`pettingzoo.make("parallel", "seer_env/aircraft_v0")`.
+do not wait for numba. The import also enters the worlds in the registries of PettingZoo and gymnasium:
+`pettingzoo.make("parallel", "seer_env/aircraft_v0")`, `gymnasium.make_vec("seer_env/flock_v0", 500)`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from seer_env.copies import Copies
     from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel, Grid, handles, output
+    from seer_env.single_agent import SingleAgentEnv
+    from seer_env.vector import SeerVectorEnv, make_vec
 
 __version__ = "0.1.0"
 
@@ -37,10 +39,13 @@ __all__ = [
     "NondeterminismError",
     "SeerError",
     "SeerParallelEnv",
+    "SeerVectorEnv",
+    "SingleAgentEnv",
     "UnknownWorldError",
     "__version__",
     "handles",
     "make",
+    "make_vec",
     "output",
     "register",
 ]
@@ -54,6 +59,9 @@ _HOMES = {
     "Grid": "seer_env.model",
     "handles": "seer_env.model",
     "output": "seer_env.model",
+    "SingleAgentEnv": "seer_env.single_agent",
+    "SeerVectorEnv": "seer_env.vector",
+    "make_vec": "seer_env.vector",
 }
 
 

@@ -28,7 +28,7 @@ class SingleAgentEnv(gymnasium.Env):
     An episode is the agent's: it ends as soon as the agent's does, also where others would go on. It is
     byte for byte what the `ParallelEnv` does with the same seed, if it is given the same actions.
 
-    `gymnasium.make("seer_env/pcs_v0", agent="cell_7", others="threshold")` comes here too.
+    `gymnasium.make("seer_env/pcs_v0", agent="station_7", others="threshold")` comes here too.
 
     Args:
         world: as `seer_env.make`'s; or a `SeerParallelEnv`, which this env then steps and closes.

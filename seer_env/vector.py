@@ -1,6 +1,6 @@
 """Agents as the rows of a gymnasium `VectorEnv`: one policy acts for all agents of one or many worlds.
 
-    envs = seer_env.vector.make_vec("flock_v0", n_agents=500, copies=8)
+    envs = seer_env.make_vec("flock_v0", n_agents=500, copies=8)
     observations, infos = envs.reset(seed=1)                                 # [4000, 18]
     observations, rewards, terminations, truncations, infos = envs.step(envs.action_space.sample())
 

@@ -54,3 +54,14 @@ def test_the_rumour_travels_one_hop_in_half_a_time_unit_at_the_earliest(scope):
     assert heard[0] == 1
     assert 1 <= np.count_nonzero(heard) <= 8
     assert not heard[8:].any()
+
+
+def test_worlds_of_the_vector_env_are_reset_in_the_step_behind_their_last(scope):
+    assert scope["envs"].worlds.steps.tolist() == [18] * 8  # 40 steps, a reset, 40 steps, a reset, 18 steps
+    assert scope["rows"].shape == (4000, 18)
+    assert scope["infos"]["live"].all()
+
+
+def test_one_agent_is_the_readers(scope):
+    assert scope["mine"].world.steps == 1
+    assert scope["observation"] in scope["mine"].observation_space

@@ -82,3 +82,25 @@ class Endless(ParallelEnv):
 
     def _seen(self, agents=None):
         return {a: np.array([self.cycle / 4, 0.0, 0.0], np.float32) for a in agents or self.agents}
+
+
+class Wandering(Endless):
+    """Its observations show a random walk that the seed and the actions decide; unless it is `moody`."""
+
+    metadata = {"name": "wandering"}  # noqa: RUF012 - as PettingZoo has it
+
+    def __init__(self, moody: bool = False):
+        super().__init__()
+        self.moody = moody
+
+    def reset(self, seed=None, options=None):
+        self.random = np.random.default_rng(None if self.moody else seed)
+        self.place = self.random.random()
+        return super().reset(seed, options)
+
+    def step(self, actions):
+        self.place += self.random.normal() + float(sum(action[0] for action in actions.values()))
+        return super().step(actions)
+
+    def _seen(self, agents=None):
+        return {a: np.array([self.cycle / 4, self.place, 0.0], np.float32) for a in agents or self.agents}

@@ -77,7 +77,7 @@ class Worker:
         if config.neighbour_reward and worlds.graph is None:
             raise ConfigError(f"neighbour_reward: {config.env} is no graph of agents; set it to 0")
         self.worlds, self.networks, self.generator = worlds, networks, generator
-        self.resumable, self.version = worlds.resumable, 0
+        self.resumable, self.version = True, 0
         self._steps, self._neighbour_reward = config.rollout_steps, config.neighbour_reward
         self.returns = np.zeros((worlds.copies, len(worlds.names)))
         self.lengths = np.zeros(worlds.copies, np.int64)
@@ -169,7 +169,9 @@ class Worker:
         self.generator.set_state(state["generator"])
         self.returns = state["returns"].numpy().reshape(self.returns.shape)
         self.lengths = state["lengths"].numpy().reshape(self.lengths.shape)
-        self.worlds.load(folder, seed)
+        went_on = self.worlds.load(folder, seed)
+        self.returns[~went_on], self.lengths[~went_on] = 0.0, 0
+        self.resumable = bool(went_on.all())
 
     def close(self) -> None:
         """See `Rollouts`."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
+import zipfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from seer_env.episode import StepArrays
-from seer_env.errors import SeerError
+from seer_env.errors import BoundaryFileError, SeerError
 
 __all__ = ["ParallelEpisode", "WorldsError"]
 
@@ -45,6 +48,7 @@ class ParallelEpisode:
         self.possible_agents = list(env.possible_agents)
         self._space, self.action_space = _common_spaces(env)
         self._choices, self._drawn = _choices(self.action_space), copy.deepcopy(self.action_space)
+        self._size = int(np.prod(self.action_space.shape or ()))
         self._row = {name: i for i, name in enumerate(self.possible_agents)}
         try:
             self.observation_size = spaces.flatdim(self._space)
@@ -55,7 +59,9 @@ class ParallelEpisode:
         self.observations = np.zeros((len(self._row), self.observation_size), np.float32)
         self.live = np.zeros(len(self._row), bool)
         self.masks: np.ndarray | None = None
-        self._cycles = 0
+        self._cycles, self._seed = 0, 0
+        self._seeds = np.random.default_rng(0)
+        self._taken: list[np.ndarray] = []
 
     @property
     def agents(self) -> list[str]:
@@ -77,19 +83,30 @@ class ParallelEpisode:
         return {"random": ParallelEpisode.random_actions}
 
     def reset_arrays(self, seed: int | None = None) -> np.ndarray:
-        """Begin an episode; returns the observations, float32 `[M, D]`."""
-        self._cycles = 0
-        self.observations, self.live = np.zeros_like(self.observations), np.zeros_like(self.live)
-        if seed is not None:
+        """Begin an episode; returns the observations, float32 `[M, D]`.
+
+        Args:
+            seed: the env's; later episodes have theirs drawn from it, so that each can be played again.
+        """
+        if seed is None:
+            self._begin(int(self._seeds.integers(1 << 31)))
+        else:
+            self._seeds = np.random.default_rng(seed)
             self._drawn.seed(seed)
+            self._begin(seed)
+        return self.observations
+
+    def _begin(self, seed: int) -> None:
+        self._cycles, self._seed, self._taken = 0, seed, []
+        self.observations, self.live = np.zeros_like(self.observations), np.zeros_like(self.live)
         self._show(*self.env.reset(seed=seed))
         if not self.live.any():
             raise WorldsError(f"{self.env}: no agent is live after reset")
-        return self.observations
 
     def step_arrays(self, actions: np.ndarray) -> StepArrays:
         """Step with numbers `[M, A]`; rows of agents that are not live are ignored."""
         acting = {name: self._action(actions[self._row[name]]) for name in self.agents}
+        self._taken.append(np.array(actions, np.float32))
         observations, earned, ended, cut, infos = self.env.step(acting)
         self._cycles += 1
         over = self._max_cycles is not None and self._cycles >= self._max_cycles
@@ -109,6 +126,37 @@ class ParallelEpisode:
         """Every agent's action drawn from its space, of the choices that its mask leaves; `[M, A]`."""
         masks = [None] * len(self._row) if self.masks is None else list(self.masks.astype(np.int8))
         return np.stack([np.reshape(self._drawn.sample(self._split(mask)), -1) for mask in masks])
+
+    def save(self, path: Path) -> None:
+        """Write what plays the running episode again: its seed and its actions."""
+        taken = np.reshape(self._taken, (-1, len(self._row), self._size)).astype(np.float32)
+        seeds = np.array(json.dumps(self._seeds.bit_generator.state))
+        with path.open("wb") as file:
+            np.savez(
+                file, seed=np.int64(self._seed), taken=taken, seeds=seeds, observations=self.observations
+            )
+
+    def load(self, path: Path) -> bool:
+        """Play an episode again that was saved; whether it came to the same, as seeded envs should.
+
+        Raises:
+            BoundaryFileError: the file is damaged, or of another env.
+        """
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
+                seed, taken, shown = int(saved["seed"]), saved["taken"], saved["observations"]
+                state = json.loads(str(saved["seeds"]))
+            self._seeds.bit_generator.state = state
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise BoundaryFileError(f"{path}: damaged: {error!r}") from error
+        if shown.shape != self.observations.shape or taken.shape[1:] != (len(self._row), self._size):
+            raise BoundaryFileError(f"{path}: of an env with other agents or spaces")
+        self._begin(seed)
+        for actions in taken:
+            if not self.agents:
+                return False
+            self.step_arrays(actions)
+        return bool(self.agents) and np.array_equal(self.observations, shown, equal_nan=True)
 
     def close(self) -> None:
         """Close the env."""

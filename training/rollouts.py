@@ -47,7 +47,7 @@ class Rollouts(Protocol):
 
     Attributes:
         parts: rollouts of an update, which are trained on one after the other.
-        resumable: whether `load` goes on where `save` was, or begins new episodes.
+        resumable: whether the last `load` went on where `save` was, or had to begin new episodes.
     """
 
     parts: int

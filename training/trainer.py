@@ -29,7 +29,7 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
     Args:
         config: the settings.
         resume: a checkpoint to go on from. The run is then, bit for bit, the one that was not interrupted,
-            if its worlds can be saved (`Worlds.resumable`).
+            unless it is in a PettingZoo env that its seed and actions do not repeat.
 
     Returns:
         What was done.
@@ -47,7 +47,10 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
         else:
             progress = restore(resume, learner, rollouts)
             if not rollouts.resumable:
-                print(f"{config.env} cannot be saved: its episodes begin anew", file=sys.stderr)
+                print(
+                    f"{config.env}: its seed and actions do not repeat an episode, so new ones begin",
+                    file=sys.stderr,
+                )
         config.run.mkdir(parents=True, exist_ok=True)
         (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
         with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:

@@ -46,7 +46,6 @@ class Worlds(Protocol):
         copies, names: `B`, and the names of the `M` agents of each.
         observation_size: `D`.
         action_space: one agent's.
-        resumable: whether `load` goes on where `save` was, or begins new episodes.
         observations: float32 `[B, M, D]`, at the current boundaries.
         live: bool `[B, M]`.
         masks: bool `[B, M, C]`, the choices that are allowed, or None where all are.
@@ -57,7 +56,6 @@ class Worlds(Protocol):
     names: list[str]
     observation_size: int
     action_space: spaces.Space
-    resumable: bool
     observations: np.ndarray
     live: np.ndarray
     masks: np.ndarray | None
@@ -72,8 +70,8 @@ class Worlds(Protocol):
     def save(self, folder: Path) -> None:
         """Write what `load` needs into `folder`."""
 
-    def load(self, folder: Path, seed: int) -> None:
-        """Go on from `folder`; worlds that are not `resumable` begin episodes from `seed`."""
+    def load(self, folder: Path, seed: int) -> np.ndarray:
+        """Go on from `folder`; bool `[B]`, which worlds did. The others have begun episodes from `seed`."""
 
     def close(self) -> None:
         """Release what the worlds hold."""
@@ -81,8 +79,6 @@ class Worlds(Protocol):
 
 class SeerWorlds:
     """Copies of a seer_env world in one engine."""
-
-    resumable = True
 
     def __init__(self, config: TrainConfig):
         self._copies = make(
@@ -121,11 +117,12 @@ class SeerWorlds:
         for copy in range(self.copies):
             self._copies.save(copy, folder / f"world_{copy}.npz")
 
-    def load(self, folder: Path, seed: int) -> None:
+    def load(self, folder: Path, seed: int) -> np.ndarray:
         """See `Worlds`."""
         for copy in range(self.copies):
             self._copies.load(copy, folder / f"world_{copy}.npz")
         self._look()
+        return np.ones(self.copies, bool)
 
     def close(self) -> None:
         """See `Worlds`."""
@@ -150,7 +147,6 @@ class ParallelWorlds:
         WorldsError: its agents differ in their spaces, or it has none.
     """
 
-    resumable = False
     graph: np.ndarray | None = None
 
     def __init__(self, make_env: Callable[[], ParallelEnv], copies: int, max_cycles: int | None = None):
@@ -178,11 +174,19 @@ class ParallelWorlds:
         return WorldStep(rewards, terminated, truncated, final, time.perf_counter() - start, 0.0)
 
     def save(self, folder: Path) -> None:
-        """See `Worlds`; a `ParallelEnv` has no way to be saved."""
+        """See `Worlds`; the seed and the actions of each running episode."""
+        for copy, episode in enumerate(self._episodes):
+            episode.save(folder / f"world_{copy}.npz")
 
-    def load(self, folder: Path, seed: int) -> None:
-        """See `Worlds`; begins new episodes."""
-        self.reset(seed)
+    def load(self, folder: Path, seed: int) -> np.ndarray:
+        """See `Worlds`; an env goes on if its episode, played again, comes to the same."""
+        went_on = np.array(
+            [episode.load(folder / f"world_{copy}.npz") for copy, episode in enumerate(self._episodes)]
+        )
+        for copy in np.flatnonzero(~went_on).tolist():
+            self._episodes[copy].reset_arrays(seed + copy)
+        self._look()
+        return went_on
 
     def close(self) -> None:
         """See `Worlds`."""

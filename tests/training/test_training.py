@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from seer_env.training import trainer
-from seer_env.training.checkpoints import CheckpointError, find_checkpoint
+from seer_env.training.checkpoints import CheckpointError, find_checkpoint, restore
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.mappo import TrainingError
 from seer_env.training.trainer import set_up, train
@@ -104,6 +104,33 @@ def test_a_run_that_was_interrupted_goes_on_bit_for_bit(tmp_path, monkeypatch):
     assert train(parts, resume=find_checkpoint(parts.run)).updates == 4
     assert files(whole.run).keys() == {"model.safetensors", "state.safetensors", "world_0.npz", "world_1.npz"}
     assert files(whole.run) == files(parts.run)
+
+
+def test_a_run_in_a_pettingzoo_env_goes_on_bit_for_bit(tmp_path, monkeypatch):
+    whole, parts = (
+        dataclasses.replace(FLOCK, env=f"{GAMES}:Wandering", world={}, max_cycles=3, run=tmp_path / name)
+        for name in ("whole", "parts")
+    )
+    train(whole)
+    with monkeypatch.context() as patch:
+        interrupted_after(2, patch)
+        train(parts)
+    train(parts, resume=find_checkpoint(parts.run))
+    assert files(whole.run) == files(parts.run)
+
+
+def test_sums_of_episodes_that_begin_anew_begin_at_zero(tmp_path, capsys):
+    config = dataclasses.replace(
+        FLOCK, env=f"{GAMES}:Wandering", world={"moody": True}, rollout_steps=3, updates=1, run=tmp_path
+    )
+    train(config)
+    learner, worker = set_up(config)
+    restore(find_checkpoint(tmp_path), learner, worker)
+    assert not worker.resumable
+    assert not worker.returns.any()
+    assert not worker.lengths.any()
+    train(dataclasses.replace(config, updates=2), resume=find_checkpoint(tmp_path))
+    assert "do not repeat an episode" in capsys.readouterr().err
 
 
 def test_progress_of_an_interrupted_run_is_complete(tmp_path, monkeypatch):

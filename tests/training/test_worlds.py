@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parallel_games import Endless, Patience
+from parallel_games import Endless, Patience, Wandering
 
+from seer_env.errors import BoundaryFileError
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.worlds import ParallelWorlds, SeerWorlds, WorldsError, open_worlds
 
@@ -58,6 +59,51 @@ def test_agents_that_ended_are_not_live_and_get_nothing():
     assert step.rewards.tolist() == [[0.0, 3.0]]
     assert worlds.live.all(), "both ended, so another episode began"
     assert worlds.masks.tolist() == [[[True, True, False]] * 2]
+
+
+def wandering(steps: int) -> ParallelWorlds:
+    worlds = ParallelWorlds(Wandering, copies=2)
+    worlds.reset(7)
+    wander(worlds, steps)
+    return worlds
+
+
+def wander(worlds: ParallelWorlds, steps: int) -> list[bytes]:
+    actions = np.random.default_rng(steps).normal(size=(steps, 2, 2, 1)).astype(np.float32)
+    return [worlds.step(each).final.tobytes() for each in actions]
+
+
+@pytest.mark.parametrize("steps", [0, 3, 4, 9])
+def test_a_pettingzoo_env_goes_on_by_playing_its_episode_again(tmp_path, steps):
+    """Also at the first step of its first and of its second episode, and in its third."""
+    worlds, others = wandering(steps), wandering(1)
+    worlds.save(tmp_path)
+    assert others.load(tmp_path, seed=1).tolist() == [True, True]
+    assert wander(others, 6) == wander(worlds, 6)
+
+
+def test_a_pettingzoo_env_that_does_not_repeat_begins_anew(tmp_path):
+    worlds = ParallelWorlds(lambda: Wandering(moody=True), copies=2)
+    worlds.reset(0)
+    wander(worlds, 3)
+    worlds.save(tmp_path)
+    assert worlds.load(tmp_path, seed=1).tolist() == [False, False]
+    assert worlds.observations[:, :, 0].tolist() == [[0.0, 0.0]] * 2, "the first step of an episode"
+
+
+def test_a_damaged_file_of_a_pettingzoo_env_is_refused_by_name(tmp_path):
+    worlds = wandering(2)
+    worlds.save(tmp_path)
+    path = tmp_path / "world_1.npz"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(BoundaryFileError, match=r"world_1\.npz: damaged"):
+        worlds.load(tmp_path, seed=1)
+
+
+def test_a_file_of_another_pettingzoo_env_is_refused(tmp_path):
+    wandering(2).save(tmp_path)
+    with pytest.raises(BoundaryFileError, match="other agents or spaces"):
+        ParallelWorlds(lambda: Patience(players=3), copies=1).load(tmp_path, seed=1)
 
 
 def test_agents_of_different_spaces_are_refused_by_name():

@@ -20,6 +20,7 @@ from seer_env.registration import UnknownWorldError, make, register
 
 if TYPE_CHECKING:
     from seer_env.actions import ActionError
+    from seer_env.animation import Animation
     from seer_env.copies import Copies
     from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel, Grid, handles, output
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ActionError",
+    "Animation",
     "BoundaryFileError",
     "ContractBreach",
     "Copies",
@@ -53,6 +55,7 @@ __all__ = [
 #: Where each name lives that is imported on first use.
 _HOMES = {
     "ActionError": "seer_env.actions",
+    "Animation": "seer_env.animation",
     "Copies": "seer_env.copies",
     "SeerParallelEnv": "seer_env.env",
     "EventModel": "seer_env.model",

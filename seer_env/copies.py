@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from time import perf_counter
 
 import numpy as np
@@ -16,6 +17,7 @@ from seer_env.checkpoint import Snapshot, load_snapshot, save_snapshot
 from seer_env.checks import whole
 from seer_env.episode import EnvStepStats, StepArrays, checked_cycles, checked_seed
 from seer_env.errors import ModelError, SeerError
+from seer_env.html import copies_html
 from seer_env.model import EventModel
 from seer_env.runtime.engine import Outputs
 from seer_env.runtime.schedulers.copies import CopiesEngine, make_copies_engine, row_of
@@ -80,6 +82,10 @@ class Copies(ChoosesThreads):
         agents = f"{self._copies} copies of {self.model.n_agents} agents, {np.count_nonzero(self._live)} live"
         workers = f"{self.scheduler} on {self.threads} thread{'s' * (self.threads > 1)}"
         return f"<{type(self).__name__} {self.model.name}: {'closed, ' * self._closed}{agents}, {workers}>"
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: a table of facts, and one of the copies."""
+        return copies_html(self) if not self._closed else f"<pre>{escape(repr(self))}</pre>"
 
     def close(self) -> None:
         """Release the engine. What is closed cannot be reset; closing again is allowed."""

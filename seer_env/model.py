@@ -238,6 +238,12 @@ class EventModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_entities} entities, {self.n_agents} agents)"
 
+    def _repr_html_(self) -> str:
+        """For Jupyter: tables of what is declared, of the kinds of event and of the entity's fields."""
+        from seer_env.html import model_html
+
+        return model_html(self)
+
 
 def _constant(values: Any) -> np.ndarray:
     """A read-only copy, of float64, int64 or bool: what compiled and plain Python compute with alike."""

@@ -12,6 +12,7 @@ from PIL import Image
 from worlds import Lamps, Ring
 
 from seer_env.env import make
+from seer_env.html import table_html
 
 
 class Cell(HTMLParser):
@@ -127,3 +128,53 @@ def test_statistics_show_facts_and_a_row_per_worker():
     assert cell.rows["workers"] == "1, idle 0.0 % of the time"
     assert cell.texts["td"][-7:-5] == ["0", "10"]  # worker 0 has executed them all
     assert repr(env.last_step_stats).startswith("<EnvStepStats events: 10; rounds: 10, 0 of them shared; ")
+
+
+# -- models and copies --------------------------------------------------------------------------------
+
+
+def test_a_model_shows_what_it_declares_and_the_handler_of_each_kind():
+    cell = Cell(Ring(n_agents=6, extra=2)._repr_html_())
+    assert cell.texts["caption"] == ["ring"]
+    assert (cell.rows["entities"], cell.rows["agents"], cell.rows["lookahead"]) == ("8", "6", "0.25")
+    assert (cell.rows["params.gain"], cell.rows["tables.weight"]) == ("0.5", "float64[8]")
+    for row in (["PUSH", "push"], ["PASS", "passed"], ["DRIFT", "drift"], ["x", "float64", "yes"]):
+        assert "".join(f"<td>{text}</td>" for text in row) in Ring()._repr_html_()
+
+
+def test_a_model_that_cannot_work_says_why():
+    ring = Ring()
+    ring.public = ("missing",)
+    html = ring._repr_html_()
+    assert "cannot work" in html
+    assert "missing" in html
+
+
+def test_names_of_a_models_tables_are_escaped():
+    ring = Ring()
+    ring.tables = {"<b>": np.zeros(2)}
+    assert "<b>" not in ring._repr_html_()
+    assert "&lt;b&gt;" in ring._repr_html_()
+
+
+def test_copies_show_facts_and_a_row_each():
+    copies = make(Lamps(life=2), copies=3, scheduler="python")
+    copies.reset_arrays(seed=0)
+    copies.step_arrays(np.zeros((3, 5)))
+    cell = Cell(copies._repr_html_())
+    assert cell.texts["caption"] == ["copies of lamps"]
+    assert (cell.rows["copies"], cell.rows["entities"]) == ("3", "15")
+    assert cell.texts["td"][-9:] == [text for copy in "012" for text in (copy, "1", "5 of 5")]
+
+
+def test_closed_copies_say_so():
+    copies = make(Lamps(), copies=2, scheduler="python")
+    copies.close()
+    assert "closed" in copies._repr_html_()
+
+
+@pytest.mark.parametrize(("rows", "folded"), [(12, False), (13, True)])
+def test_a_long_table_is_folded(rows, folded):
+    html = table_html(("number",), [(str(number),) for number in range(rows)])
+    assert ("details" in Cell(html).names) == folded
+    assert Cell(html).texts["td"] == [str(number) for number in range(rows)]

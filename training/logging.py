@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from importlib.util import find_spec
 from types import TracebackType
 
 from rich.console import Console
@@ -52,8 +53,10 @@ class RunLog:
         self._csv.writerows(kept)
         self._board = SummaryWriter(str(folder), purge_step=done + 1)
         columns = TextColumn("update"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()
-        figures = TextColumn("{task.description}")
-        self._bar = Progress(*columns, figures, console=Console(stderr=True), refresh_per_second=2)
+        figures, console = TextColumn("{task.description}"), Console(stderr=True)
+        # In Jupyter rich draws with ipywidgets, and warns where they are missing.
+        hidden = console.is_jupyter and find_spec("ipywidgets") is None
+        self._bar = Progress(*columns, figures, console=console, refresh_per_second=2, disable=hidden)
         self._task = self._bar.add_task("", total=updates, completed=done)
 
     def write(self, update: int, figures: dict[str, float]) -> None:

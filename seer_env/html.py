@@ -66,9 +66,7 @@ def model_html(model: EventModel) -> str:
         model.validate()
     except ModelError as error:
         return f"<pre>{escape(f'{model!r} cannot work: {error}')}</pre>"
-    kinds = [
-        (kind.name, model.handlers[kind].__name__ if kind in model.handlers else "none") for kind in model.Kind
-    ]
+    kinds = [(kind.name, model.handlers[kind].__name__) for kind in model.Kind]
     fields: dict[str, tuple] = dict(model.entity.fields or {})
     rows = [
         (name, str(np.dtype(dtype)), "yes" if name in model.public else "")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 from importlib.util import find_spec
+from pathlib import Path
 from types import TracebackType
 
 from rich.console import Console

@@ -5,16 +5,27 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 
-import nbformat
-from jupyter_client.manager import KernelManager
-from nbclient import NotebookClient
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="notebooks are executed with nbclient, of the extra dev")
+nbclient = pytest.importorskip("nbclient", reason="notebooks are executed with nbclient, of the extra dev")
+pytest.importorskip("ipykernel", reason="notebooks are executed with ipykernel, of the extra dev")
 
 #: Seconds that a cell may take.
 PATIENCE = 170
 
 
+def client_of(document, folder):
+    """What executes the cells of a notebook in a folder."""
+    return nbclient.NotebookClient(
+        document, km=kernel_manager(), timeout=PATIENCE, resources={"metadata": {"path": folder}}
+    )
+
+
 def kernel_manager():
     """A manager whose kernels are this interpreter's, whatever else is installed under `python3`."""
+    from jupyter_client.manager import KernelManager
+
     manager = KernelManager()
     manager.kernel_spec.argv[0] = sys.executable
     return manager
@@ -49,13 +60,7 @@ class Notebook:
 def notebook(folder):
     """An empty notebook in `folder`, with its kernel."""
     document = nbformat.v4.new_notebook()
-    client = NotebookClient(
-        document,
-        km=kernel_manager(),
-        timeout=PATIENCE,
-        kernel_name="python3",
-        resources={"metadata": {"path": folder}},
-    )
+    client = client_of(document, folder)
     with client.setup_kernel(cleanup_kc=True):
         yield Notebook(client, document)
 
@@ -63,12 +68,5 @@ def notebook(folder):
 def executed(path, folder):
     """The notebook of a file, executed in `folder` from top to bottom."""
     document = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        document,
-        km=kernel_manager(),
-        timeout=PATIENCE,
-        kernel_name="python3",
-        resources={"metadata": {"path": folder}},
-    )
-    client.execute(cleanup_kc=True)
+    client_of(document, folder).execute(cleanup_kc=True)
     return document

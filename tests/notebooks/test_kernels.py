@@ -53,9 +53,10 @@ def chosen(source, scheduler, threads):
     return source.replace("SCHEDULER", repr(scheduler)).replace("THREADS", str(threads))
 
 
-@pytest.fixture
-def book(tmp_path):
-    with notebook(tmp_path) as running:
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A notebook, whose tests all begin with a cell that defines their world."""
+    with notebook(tmp_path_factory.mktemp("notebook")) as running:
         yield running
 
 

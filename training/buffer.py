@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -65,17 +65,51 @@ class Batch:
     returns: Tensor
 
     @classmethod
-    def empty(cls, shape: tuple[int, int, int], observation: int, action: int, choices: int | None) -> Batch:
+    def empty(
+        cls,
+        shape: tuple[int, int, int],
+        observation: int,
+        action: int,
+        choices: int | None,
+        device: torch.device | str = "cpu",
+    ) -> Batch:
         """Zeros for `shape` (T, B, M), and sizes `D`, `A`, `C`; no masks if `choices` is None."""
         numbers = ("log_probs", "rewards", "values", "following", "advantages", "returns")
+        flags = partial(torch.zeros, dtype=torch.bool, device=device)
         return cls(
-            observations=torch.zeros(*shape, observation),
-            actions=torch.zeros(*shape, action),
-            masks=None if choices is None else torch.zeros(*shape, choices, dtype=torch.bool),
-            **{name: torch.zeros(shape) for name in numbers},
-            ended=torch.zeros(shape, dtype=torch.bool),
-            active=torch.zeros(shape, dtype=torch.bool),
+            observations=torch.zeros(*shape, observation, device=device),
+            actions=torch.zeros(*shape, action, device=device),
+            masks=None if choices is None else flags(*shape, choices),
+            **{name: torch.zeros(shape, device=device) for name in numbers},
+            ended=flags(shape),
+            active=flags(shape),
         )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Its fields by name, without masks that are None."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: tensor for name, tensor in fields.items() if tensor is not None}
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Tensor], device: torch.device | str = "cpu") -> Batch:
+        """The batch with these fields.
+
+        Raises:
+            KeyError: one is missing.
+        """
+        names = [field.name for field in dataclasses.fields(cls)]
+        missing = set(names) - {"masks"} - tensors.keys()
+        if missing:
+            raise KeyError(f"a batch has {sorted(missing)} too")
+        return cls(**{name: tensors[name].to(device) if name in tensors else None for name in names})  # type: ignore[arg-type]  # masks may be None
+
+    def split(self, copies: Sequence[int]) -> list[Batch]:
+        """Views of the same memory: the first `copies[0]` worlds, the next `copies[1]`, and so on."""
+        split = {name: tensor.split(copies, dim=1) for name, tensor in self.tensors().items()}
+        return [
+            Batch.of_tensors({name: parts[i] for name, parts in split.items()}, self.active.device)
+            for i in range(len(copies))
+        ]
 
     def minibatches(self, size: int, group_size: int, generator: torch.Generator) -> Iterator[Minibatch]:
         """Every decision once, in random minibatches of about `size` decisions, never more.
@@ -96,9 +130,8 @@ class Batch:
 
     def _flat(self) -> Batch:
         """The same memory with steps and worlds on one axis, `[T * B, M, ...]`."""
-        tensors = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        flat: dict[str, Any] = {name: t if t is None else t.flatten(0, 1) for name, t in tensors.items()}
-        return Batch(**flat)
+        flat = {name: tensor.flatten(0, 1) for name, tensor in self.tensors().items()}
+        return Batch.of_tensors(flat, self.active.device)
 
 
 def _chosen(flat: Batch, moments: Tensor, group: Tensor) -> Minibatch | None:

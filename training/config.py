@@ -52,6 +52,17 @@ class TrainConfig:
     copies: int = 4
     """Worlds that are stepped together."""
 
+    ring: int = 1
+    """Groups of worlds: while the policy infers for one, another is stepped. 1 does one after the other."""
+
+    micro_batches: int = 1
+    """Parts of an update's worlds: each is rolled out and trained on by itself, and training on the first
+    begins while the next is rolled out."""
+
+    staleness: int = 0
+    """Updates that the acting policy is behind the trained one: rollouts go on while training works on an
+    earlier one. 0 does one after the other."""
+
     threads: int | None = None
     """Threads of a world's step; None chooses by the size of the work."""
 
@@ -129,6 +140,11 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
                 raise ConfigError(f"{name} must be from {low:g} to {high:g}, got {value!r}")
+        if self.ring * self.micro_batches > self.copies:
+            raise ConfigError(
+                f"ring={self.ring} groups of each of micro_batches={self.micro_batches} parts need at least "
+                f"{self.ring * self.micro_batches} copies, got {self.copies}"
+            )
         if not self.hidden or min(self.hidden) < 1:
             raise ConfigError(f"hidden must be one or more layers of at least one unit, got {self.hidden!r}")
 
@@ -141,6 +157,9 @@ class TrainConfig:
 RANGES: dict[str, tuple[float, float]] = {
     "max_cycles": (1, math.inf),
     "copies": (1, 1_000_000),
+    "ring": (1, 1024),
+    "micro_batches": (1, 1024),
+    "staleness": (0, 64),
     "threads": (1, 1024),
     "torch_threads": (1, 1024),
     "seed": (0, 2**31 - 1),

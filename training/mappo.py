@@ -92,17 +92,20 @@ class Worker:
 
     def collect(self) -> Rollout:
         """See `Rollouts`."""
-        self.begin(self.empty_batch(self.worlds.copies, self._steps))
+        start = time.perf_counter()
+        self.begin(self.empty_batch(self.worlds.copies))
         for t in range(self._steps):
             self.decide(t)
             self.step(t)
-        return self.end()
+        rollout = self.end()
+        rollout.elapsed_s = time.perf_counter() - start
+        return rollout
 
-    def empty_batch(self, copies: int, steps: int) -> Batch:
-        """A batch for `steps` steps of `copies` worlds like the worker's."""
+    def empty_batch(self, copies: int) -> Batch:
+        """A batch for a rollout of `copies` worlds like the worker's."""
         worlds = self.worlds
         choices = None if worlds.masks is None else worlds.masks.shape[-1]
-        shape = steps, copies, len(worlds.names)
+        shape = self._steps, copies, len(worlds.names)
         return Batch.empty(shape, worlds.observation_size, self.networks.actor.head.actions, choices)
 
     def begin(self, batch: Batch) -> None:
@@ -228,8 +231,15 @@ class Learner:
         self.networks, self.config, self.generator = networks, config, generator
         self.optimiser = torch.optim.Adam(networks.parameters(), lr=config.learning_rate, eps=1e-5)
 
-    def update(self, batch: Batch, index: int) -> dict[str, float]:
-        """Train on a rollout; the `index`-th, from 0, decides the schedules.
+    def update(self, batch: Batch, index: int, version: int | None = None) -> dict[str, float]:
+        """Train on a rollout.
+
+        Args:
+            batch: of the rollout.
+            index: of the update, from 0; it decides the schedules.
+            version: updates that the networks had had which acted; `index` if None. The ratios of PPO are
+                to their probabilities. Where they are more than one update behind, farther than minibatches
+                of one update are from each other, the advantages are corrected too, see `gae.advantages`.
 
         Returns:
             Means over the minibatches, named as TensorBoard shows them.
@@ -241,7 +251,8 @@ class Learner:
         rate = config.scheduled(index, config.learning_rate, config.learning_rate_end)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        explained = self._estimate(batch)
+        old = version is not None and index - version > 1
+        explained = self._estimate(batch, self._weights(batch) if old else None)
         self.networks.critic.last.update(batch.returns[batch.active])
         sums: Counter[str] = Counter()
         for _ in range(config.epochs):
@@ -252,11 +263,22 @@ class Learner:
         means = {name: total / count for name, total in sums.items()}
         return means | {"losses/explained_variance": explained, "charts/learning_rate": rate}
 
-    def _estimate(self, batch: Batch) -> float:
+    @torch.no_grad()
+    def _weights(self, batch: Batch) -> Tensor:
+        """Probabilities of the actions now over those at the rollout, at most 1: `[T, B, M]`."""
+        weights = torch.zeros_like(batch.log_probs)
+        for t, active in enumerate(batch.active):
+            masks = None if batch.masks is None else batch.masks[t][active]
+            policy = self.networks.actor(batch.observations[t][active], masks)
+            change = policy.log_prob(batch.actions[t][active]) - batch.log_probs[t][active]
+            weights[t][active] = change.exp().clamp(max=1.0)
+        return weights
+
+    def _estimate(self, batch: Batch, weights: Tensor | None) -> float:
         """Fill in returns and normalised advantages; how much of the returns' variance the values explain."""
         gained = advantages(
             batch.rewards, batch.values, batch.following, batch.ended, batch.active,
-            self.config.discount, self.config.gae_lambda,
+            self.config.discount, self.config.gae_lambda, weights,
         )  # fmt: skip
         batch.returns = torch.where(batch.active, gained + batch.values, 0.0)
         batch.advantages[batch.active] = normalised(gained[batch.active])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import torch
 from torch import Tensor
 
 from seer_env.training.buffer import Batch
@@ -29,7 +30,8 @@ class Rollout:
         version: updates that the networks had had which acted.
         earned: sum of all rewards, without those of neighbours.
         finished: (mean return over agents, length) of each episode that ended.
-        seconds: s by part, see `PARTS`.
+        seconds: s by part, see `PARTS`; where parts overlap, their sum is more than `elapsed_s`.
+        elapsed_s: s from the rollout's beginning to its end.
     """
 
     batch: Batch
@@ -37,6 +39,24 @@ class Rollout:
     earned: float = 0.0
     finished: list[tuple[float, int]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    elapsed_s: float = 0.0
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that `of_tensors` needs to make it anew."""
+        numbers = [float(self.version), self.earned, self.elapsed_s, *map(self.seconds.get, PARTS)]
+        return {
+            "numbers": torch.tensor(numbers, dtype=torch.float64),
+            "finished": torch.tensor(self.finished, dtype=torch.float64).reshape(-1, 2),
+            **named("batch", self.batch.tensors()),
+        }
+
+    @classmethod
+    def of_tensors(cls, tensors: Mapping[str, Tensor], device: torch.device | str = "cpu") -> Rollout:
+        """The rollout that `tensors` were made of."""
+        version, earned, elapsed_s, *seconds = tensors["numbers"].tolist()
+        finished = [(mean, int(length)) for mean, length in tensors["finished"].tolist()]
+        batch = Batch.of_tensors(under("batch", tensors), device)
+        return cls(batch, int(version), earned, finished, dict(zip(PARTS, seconds)), elapsed_s)
 
 
 class Rollouts(Protocol):
@@ -51,7 +71,10 @@ class Rollouts(Protocol):
     """
 
     parts: int
-    resumable: bool
+
+    @property
+    def resumable(self) -> bool:
+        """See above."""
 
     def reset(self, seed: int) -> None:
         """Begin an episode in every world; world `i` is seeded with `seed + i`."""

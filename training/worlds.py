@@ -62,7 +62,7 @@ class Worlds(Protocol):
     graph: np.ndarray | None
 
     def reset(self, seed: int) -> None:
-        """Begin an episode in every world."""
+        """Begin an episode in every world; world `i` of the run is seeded with `seed + i`."""
 
     def step(self, actions: np.ndarray) -> WorldStep:
         """Step every world with float32 `[B, M, A]`; rows of agents that are not live are ignored."""
@@ -78,9 +78,15 @@ class Worlds(Protocol):
 
 
 class SeerWorlds:
-    """Copies of a seer_env world in one engine."""
+    """Copies of a seer_env world in one engine.
 
-    def __init__(self, config: TrainConfig):
+    Args:
+        config: names the world and its arguments.
+        first: number of the first of them in the run.
+    """
+
+    def __init__(self, config: TrainConfig, first: int = 0):
+        self._first = first
         self._copies = make(
             config.env,
             copies=config.copies,
@@ -97,8 +103,8 @@ class SeerWorlds:
             self.graph = np.stack([np.repeat(np.arange(model.n_agents), np.diff(offsets)), neighbours])
 
     def reset(self, seed: int) -> None:
-        """See `Worlds`; world `i` is seeded with `seed + i`."""
-        self._copies.reset_arrays(seed=seed)
+        """See `Worlds`."""
+        self._copies.reset_arrays(seed=seed + self._first)
         self._look()
 
     def step(self, actions: np.ndarray) -> WorldStep:
@@ -115,12 +121,12 @@ class SeerWorlds:
     def save(self, folder: Path) -> None:
         """See `Worlds`; a boundary file for each copy."""
         for copy in range(self.copies):
-            self._copies.save(copy, folder / f"world_{copy}.npz")
+            self._copies.save(copy, folder / f"world_{self._first + copy}.npz")
 
     def load(self, folder: Path, seed: int) -> np.ndarray:
         """See `Worlds`."""
         for copy in range(self.copies):
-            self._copies.load(copy, folder / f"world_{copy}.npz")
+            self._copies.load(copy, folder / f"world_{self._first + copy}.npz")
         self._look()
         return np.ones(self.copies, bool)
 
@@ -142,6 +148,7 @@ class ParallelWorlds:
         make_env: makes one.
         copies: how many.
         max_cycles: steps after which an episode is truncated, whatever the env says; None for never.
+        first: number of the first of them in the run.
 
     Raises:
         WorldsError: its agents differ in their spaces, or it has none.
@@ -149,17 +156,20 @@ class ParallelWorlds:
 
     graph: np.ndarray | None = None
 
-    def __init__(self, make_env: Callable[[], ParallelEnv], copies: int, max_cycles: int | None = None):
+    def __init__(
+        self, make_env: Callable[[], ParallelEnv], copies: int, max_cycles: int | None = None, first: int = 0
+    ):
+        self._first = first
         self._episodes = [ParallelEpisode(make_env(), max_cycles) for _ in range(copies)]
-        first = self._episodes[0]
-        self.copies, self.names = copies, first.possible_agents
-        self.observation_size, self.action_space = first.observation_size, first.action_space
+        sample = self._episodes[0]
+        self.copies, self.names = copies, sample.possible_agents
+        self.observation_size, self.action_space = sample.observation_size, sample.action_space
         self.masks: np.ndarray | None = None
 
     def reset(self, seed: int) -> None:
-        """See `Worlds`; world `i` is seeded with `seed + i`."""
-        for copy, episode in enumerate(self._episodes):
-            episode.reset_arrays(seed + copy)
+        """See `Worlds`."""
+        for world, episode in enumerate(self._episodes, start=self._first):
+            episode.reset_arrays(seed + world)
         self._look()
 
     def step(self, actions: np.ndarray) -> WorldStep:
@@ -175,16 +185,15 @@ class ParallelWorlds:
 
     def save(self, folder: Path) -> None:
         """See `Worlds`; the seed and the actions of each running episode."""
-        for copy, episode in enumerate(self._episodes):
-            episode.save(folder / f"world_{copy}.npz")
+        for world, episode in enumerate(self._episodes, start=self._first):
+            episode.save(folder / f"world_{world}.npz")
 
     def load(self, folder: Path, seed: int) -> np.ndarray:
         """See `Worlds`; an env goes on if its episode, played again, comes to the same."""
-        went_on = np.array(
-            [episode.load(folder / f"world_{copy}.npz") for copy, episode in enumerate(self._episodes)]
-        )
+        numbered = list(enumerate(self._episodes, start=self._first))
+        went_on = np.array([episode.load(folder / f"world_{world}.npz") for world, episode in numbered])
         for copy in np.flatnonzero(~went_on).tolist():
-            self._episodes[copy].reset_arrays(seed + copy)
+            self._episodes[copy].reset_arrays(seed + self._first + copy)
         self._look()
         return went_on
 
@@ -225,8 +234,8 @@ def foreign_env(config: TrainConfig) -> Callable[..., ParallelEnv] | None:
     return lambda **more: entry_point(**config.world, **more)
 
 
-def open_worlds(config: TrainConfig) -> Worlds:
-    """The worlds that `config` names.
+def open_worlds(config: TrainConfig, first: int = 0) -> Worlds:
+    """The worlds that `config` names; the first of them is number `first` of the run.
 
     Raises:
         ConfigError: there is no such world, or its arguments are not possible.
@@ -234,8 +243,8 @@ def open_worlds(config: TrainConfig) -> Worlds:
     """
     make_env = foreign_env(config)
     if make_env is not None:
-        return ParallelWorlds(make_env, config.copies, config.max_cycles)
+        return ParallelWorlds(make_env, config.copies, config.max_cycles, first)
     try:
-        return SeerWorlds(config)
+        return SeerWorlds(config, first)
     except (TypeError, ValueError, ImportError) as error:
         raise ConfigError(f"env {config.env}: {error}") from error

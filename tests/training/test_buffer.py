@@ -44,3 +44,21 @@ def test_groups_and_order_are_random_but_follow_from_the_generator(batch):
 
     assert order(1) == order(1)
     assert order(1) != order(2)
+
+
+def test_parts_of_a_batch_are_its_own_memory(batch):
+    first, second = batch.split([1, 1])
+    first.values[:], second.values[:] = 1.0, 2.0
+    assert batch.values[:, 0].unique().tolist() == [1.0]
+    assert batch.values[:, 1].unique().tolist() == [2.0]
+
+
+@pytest.mark.parametrize("choices", [None, 3])
+def test_a_batch_is_what_its_tensors_make(choices):
+    batch = Batch.empty((2, 1, 2), 1, 1, choices)
+    batch.rewards[:] = 3.0
+    again = Batch.of_tensors(batch.tensors())
+    assert again.rewards.tolist() == batch.rewards.tolist()
+    assert (again.masks is None) == (choices is None)
+    with pytest.raises(KeyError, match="rewards"):
+        Batch.of_tensors({k: v for k, v in batch.tensors().items() if k != "rewards"})

@@ -49,3 +49,20 @@ def test_agents_do_not_mix():
     zeros, live = torch.zeros(2, 2), torch.ones(2, 2, dtype=torch.bool)
     found = advantages(rewards, zeros, zeros, ~live, live, **HALF)
     assert found.tolist() == [[1.5, 6.75], [2.0, 7.0]]
+
+
+def test_weights_give_v_traces_corrections():
+    rewards, values = column(1.0, 2.0, 4.0), column(8.0, 4.0, 2.0)
+    following, weights = column(4.0, 2.0, 16.0), column(0.5, 1.0, 0.25)
+    never, live = column(False, False, False), column(True, True, True)
+    # IMPALA, eq. 1: the sum over t of discount^t, c = weight * lambda of those before, weight and surprise
+    # with the surprises -5, -1, 10; for the first step -2.5 + (1/2)(1/4)(-1) + (1/4)(1/4)(1/2)(2.5)
+    found = advantages(rewards, values, following, never, live, **HALF, weights=weights)
+    assert found.squeeze().tolist() == [-2.546875, -0.375, 2.5]
+
+
+def test_weights_of_1_change_nothing():
+    rewards, values, following = column(1.0, 2.0), column(8.0, 4.0), column(4.0, 2.0)
+    ended, live = column(False, False), column(True, True)
+    found = advantages(rewards, values, following, ended, live, **HALF, weights=torch.ones(2, 1))
+    assert found.tolist() == advantages(rewards, values, following, ended, live, **HALF).tolist()

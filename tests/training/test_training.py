@@ -15,6 +15,7 @@ import torch
 from seer_env.training import trainer
 from seer_env.training.checkpoints import CheckpointError, find_checkpoint, restore
 from seer_env.training.config import ConfigError, TrainConfig
+from seer_env.training.gae import advantages
 from seer_env.training.mappo import TrainingError
 from seer_env.training.trainer import set_up, train
 
@@ -95,8 +96,11 @@ def interrupted_after(update: int, monkeypatch) -> None:
     monkeypatch.setattr(trainer.RunLog, "write", note)
 
 
-def test_a_run_that_was_interrupted_goes_on_bit_for_bit(tmp_path, monkeypatch):
-    whole, parts = (dataclasses.replace(FLOCK, run=tmp_path / name) for name in ("whole", "parts"))
+@pytest.mark.parametrize(
+    "overlap", [{}, {"ring": 2}, {"staleness": 1}, {"staleness": 2, "micro_batches": 2}], ids=str
+)
+def test_a_run_that_was_interrupted_goes_on_bit_for_bit(tmp_path, monkeypatch, overlap):
+    whole, parts = (dataclasses.replace(FLOCK, run=tmp_path / name, **overlap) for name in ("whole", "parts"))
     assert train(whole).updates == 4
     with monkeypatch.context() as patch:
         interrupted_after(2, patch)
@@ -133,8 +137,9 @@ def test_sums_of_episodes_that_begin_anew_begin_at_zero(tmp_path, capsys):
     assert "do not repeat an episode" in capsys.readouterr().err
 
 
-def test_progress_of_an_interrupted_run_is_complete(tmp_path, monkeypatch):
-    config = dataclasses.replace(FLOCK, run=tmp_path)
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_progress_of_an_interrupted_run_is_complete(tmp_path, monkeypatch, staleness):
+    config = dataclasses.replace(FLOCK, run=tmp_path, staleness=staleness)
     with monkeypatch.context() as patch:
         interrupted_after(2, patch)
         train(config)
@@ -200,6 +205,29 @@ def test_what_an_agent_that_is_not_live_left_has_no_influence():
         learner.update(batch, 0)
         updated.append({name: tensor.clone() for name, tensor in learner.networks.state_dict().items()})
     assert all(torch.equal(updated[0][name], updated[1][name]) for name in before)
+
+
+@pytest.mark.parametrize(("version", "corrected"), [(2, False), (1, False), (0, True)])
+def test_rollouts_more_than_an_update_behind_are_corrected(version, corrected):
+    """The returns are then V-trace's, with the ratios of the policy that has moved since."""
+    config = TrainConfig(env=f"{GAMES}:Endless", copies=2, rollout_steps=6, hidden=(8,))
+    learner, worker = set_up(config)
+    worker.reset(0)
+    batch = worker.collect().batch
+    actor = learner.networks.actor
+    with torch.no_grad():
+        actor.last.bias += 0.3
+        log_probs = actor(batch.observations.flatten(0, 2)).log_prob(batch.actions.flatten(0, 2))
+    ratios = (log_probs.reshape(batch.log_probs.shape) - batch.log_probs).exp()
+    assert ratios.min() < 0.9
+    assert ratios.max() > 1.0
+    weights = ratios.clamp(max=1.0) if corrected else None
+    expected = batch.values + advantages(
+        batch.rewards, batch.values, batch.following, batch.ended, batch.active,
+        config.discount, config.gae_lambda, weights,
+    )  # fmt: skip
+    learner.update(batch, 2, version)
+    assert torch.allclose(batch.returns, expected, rtol=1e-6)
 
 
 def test_it_trains_in_an_env_of_pettingzoo(tmp_path):

@@ -21,6 +21,7 @@ from seer_env.registration import UnknownWorldError, make, register
 if TYPE_CHECKING:
     from seer_env.actions import ActionError
     from seer_env.animation import Animation
+    from seer_env.arrays import from_arrays
     from seer_env.copies import Copies
     from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel, Grid, handles, output
@@ -45,6 +46,7 @@ __all__ = [
     "SingleAgentEnv",
     "UnknownWorldError",
     "__version__",
+    "from_arrays",
     "handles",
     "make",
     "make_vec",
@@ -57,6 +59,7 @@ _HOMES = {
     "ActionError": "seer_env.actions",
     "Animation": "seer_env.animation",
     "Copies": "seer_env.copies",
+    "from_arrays": "seer_env.arrays",
     "SeerParallelEnv": "seer_env.env",
     "EventModel": "seer_env.model",
     "Grid": "seer_env.model",

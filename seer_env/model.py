@@ -131,6 +131,8 @@ class EventModel:
             arrives in `event.payload` as floats.
         observation_space: one agent's 1-D float32 `Box`.
         info: structured dtype of numbers that `observe` fills and `infos` shows, or None.
+        array_step: None, or a method `(state, actions, rng)` that changes all rows in place where a step
+            begins, before its first event; see `seer_env.arrays`.
         agent_prefix: agents are called `<agent_prefix>_<i>`, unless `agent_names` says otherwise.
 
     Set by `__init__`:
@@ -153,6 +155,7 @@ class EventModel:
     observation_space: spaces.Box
     info: np.dtype | None = None
     handlers: ClassVar[dict[int, Callable]] = {}
+    array_step: Callable[[np.ndarray, np.ndarray, np.random.Generator], None] | None = None
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

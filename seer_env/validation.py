@@ -64,7 +64,7 @@ def _check_kinds(model: EventModel) -> None:
     assert kinds is not None
     values = sorted(int(k) for k in kinds)
     _require(
-        values == list(range(len(values))) and bool(values),
+        values == list(range(len(values))) and (bool(values) or model.array_step is not None),
         f"{owner}.Kind must have members 0..K-1 without gaps, got {values}",
     )
     missing = [k.name for k in kinds if int(k) not in model.handlers]

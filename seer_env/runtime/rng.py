@@ -39,6 +39,15 @@ def streams(seed: int, n_entities: int) -> tuple[np.ndarray, np.ndarray]:
     return start, gamma
 
 
+def step_random(key: int, step: int) -> np.random.Generator:
+    """The random numbers of one step of a world that all entities share: no state, so nothing to save.
+
+    Philox (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) with a key per episode; a
+    step has 2^192 values of its counter to itself.
+    """
+    return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, step]))
+
+
 def _mix64_array(z: np.ndarray) -> np.ndarray:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -8,6 +8,7 @@ import numpy as np
 
 from seer_env.errors import SeerError
 from seer_env.runtime import transition as stages
+from seer_env.runtime.array_step import run_array_step
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.caller import exclusive
@@ -131,6 +132,8 @@ class CompiledEngine(Engine):
         """Run the engine from `stage` of step window `step` on; returns the broken rule, or ''."""
         words, memory, control = self._words, self._memory, self._control
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
+        if stage == stages.AT_ACTIONS:
+            run_array_step(self.model, memory.state, actions, memory.leq["gamma"], step)
         info = _NO_INFO if outputs.info is None else outputs.info.view(np.uint8)
         clock = step * self.model.dt
         end = (step + 1) * self.model.dt if stage == stages.AT_ACTIONS else clock

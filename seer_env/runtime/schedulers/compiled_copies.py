@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seer_env.errors import SeerError
+from seer_env.runtime.array_step import run_array_step
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.caller import exclusive
 from seer_env.runtime.driver import (
@@ -139,6 +140,8 @@ class CompiledCopies(CopiesEngine):
         """Run one window of every copy with a live agent; whether none of them failed."""
         words, address, drive = self._words, self._driver, self._drive
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
+        if self.model.array_step is not None:
+            self._run_array_steps(actions, live, steps)
         threads = self.threads if self.threads == 1 or pool_available() else 1
         info = self._no_info if outputs.info is None else outputs.info.view(np.uint8)
         self._begin_all(address, actions, live, *outputs[:3], info, steps, self.model.dt, threads)
@@ -146,6 +149,13 @@ class CompiledCopies(CopiesEngine):
             if threads == 1 or not run_loop(pool_of_copies(), drive, threads, address):
                 self._run_alone(drive, 1, address)
         return words[FAILED] == 0
+
+    def _run_array_steps(self, actions: np.ndarray, live: np.ndarray, steps: np.ndarray) -> None:
+        """The part of `_run` that is Python's."""
+        for copy in np.flatnonzero(live.any(axis=1)).tolist():
+            gamma = self._worlds[copy]._memory.leq["gamma"]
+            with naming(copy):
+                run_array_step(self.model, self._state[copy], actions[copy], gamma, int(steps[copy]))
 
     def _run_again(self, actions: np.ndarray, live: np.ndarray, outputs: Outputs) -> None:
         """Run the copies whose step failed as worlds of their own: it raises unless they lacked slots."""

@@ -9,6 +9,7 @@ import time
 import numpy as np
 
 from seer_env.errors import ContractBreach, ModelError
+from seer_env.runtime.array_step import run_array_step
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
 from seer_env.runtime.caller import exclusive
@@ -37,6 +38,7 @@ class PythonEngine(Engine):
         outputs = self.new_outputs()
         self._undo = before, before_outputs
         try:
+            run_array_step(self.model, self._state, actions, self._gamma, self.steps)
             with np.errstate(all="ignore"):  # compiled arithmetic wraps and overflows silently
                 executed = self._window(actions, live)
                 drained = time.perf_counter()

@@ -11,12 +11,13 @@ CHECK_PYTHON = import sys; v = sys.version_info; (3, 10) <= v < (3, 14) or sys.e
 needed, and $(PYTHON) is %d.%d: name another with PYTHON=/path/to/python3.12" % v[:2])
 
 .DELETE_ON_ERROR:
-.PHONY: help install dev demo test lint format stress bench clean
+.PHONY: help install dev demo test lint docs format stress bench clean
 
 help:
 	@echo "make demo    fly 400 aircraft for 300 steps and draw demo.png"
 	@echo "make test    the test suite"
 	@echo "make lint    ruff and mypy"
+	@echo "make docs    API pages from the docstrings, in build/docs; fails on a broken reference"
 	@echo "make format  rewrite the sources in the project's format"
 	@echo "make stress  long random runs (about ten minutes)"
 	@echo "make bench   every experiment, quickly, and a page of the results"
@@ -53,6 +54,9 @@ lint: $(DEV_STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+docs: $(DEV_STAMP)
+	$(VENV)/bin/python docs/api_pages.py build/docs
 
 format: $(DEV_STAMP)
 	$(VENV)/bin/ruff check --fix .

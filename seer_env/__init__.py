@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from seer_env.entry_points import EntryPointError
 from seer_env.errors import BoundaryFileError, ContractBreach, ModelError, NondeterminismError, SeerError
 from seer_env.registration import UnknownWorldError, make, register
 
@@ -36,6 +37,7 @@ __all__ = [
     "BoundaryFileError",
     "ContractBreach",
     "Copies",
+    "EntryPointError",
     "EventModel",
     "Grid",
     "ModelError",

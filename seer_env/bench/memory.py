@@ -125,7 +125,7 @@ def peak_mib() -> float:
     """Peak resident memory of this process, MiB.
 
     Linux's `ru_maxrss` begins with the peak of the process that started this one, so there it is
-    `VmHWM` of /proc, which begins anew.
+    "VmHWM" of /proc, which begins anew.
     """
     status = Path("/proc/self/status")
     found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.MULTILINE) if status.exists() else None

@@ -88,10 +88,10 @@ def write_project(folder: Path, name: str) -> None:
 
 
 def filled(text: str, name: str) -> str:
-    """`text` of a template with `air_traffic` and `AirTraffic` in the places of its names."""
+    """`text` of a template with "air_traffic" and "AirTraffic" in the places of its names."""
     return text.replace("template_world", name).replace("TemplateWorld", class_name(name))
 
 
 def class_name(name: str) -> str:
-    """`AirTraffic` for air_traffic."""
+    """The class for a name: "AirTraffic" for "air_traffic"."""
     return "".join(part.capitalize() for part in name.split("_"))

@@ -161,7 +161,7 @@ def is_library(module: types.ModuleType) -> bool:
 def global_reads(function: Callable) -> list[tuple[str, ...]]:
     """What a function's code, and the code nested in it, reads from its globals.
 
-    Each as a chain: `LIMIT` is `("LIMIT",)`, `constants.LIMIT` is `("constants", "LIMIT")`.
+    Each as a chain, `("constants", "LIMIT")` where it reads LIMIT from the module constants.
     """
     return sorted(_global_reads(function.__code__))
 

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+__all__ = ["StepStats", "WorkerStats"]
+
 #: What a step keeps of its control record: adjacent int64 words of `layout.CONTROL`.
 STEP_COUNTS = ("rounds", "shared_rounds", "events", "drained_at", "ended_at", "begun_at", "threads")
 #: What it keeps of each worker's record: adjacent int64 words of `layout.WORKER`.

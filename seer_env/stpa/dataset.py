@@ -40,7 +40,7 @@ class Configuration:
 
     Attributes:
         index: its place in the plan; identifies it in a data set.
-        world: a key of `collect.WORLDS`.
+        world: a key of `plan.WORLDS`.
         size: entities or agents asked for.
         arguments: the world's other arguments.
         seed: of the episode and of the actions.

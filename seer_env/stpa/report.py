@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from seer_env.stpa.machine import Machine
     from seer_env.stpa.search import GuardedSearch
 
-__all__ = ["COLUMNS", "Decision", "Proposal", "Source", "StpaReport", "Timing", "asked", "timings", "why"]
+__all__ = ["Decision", "Proposal", "Source", "StpaReport", "Timing"]
 
 #: Where a decision comes from: the argument `threads`, a machine without a choice, a remembered choice,
 #: rehearsed steps, or the episode's own steps.

@@ -38,7 +38,7 @@ class StepTrace:
         waits: `timeline.SPANS`: where workers waited.
         capacity: spans that are kept of each worker, and rounds.
         lost_spans, lost_rounds: what did not fit, and is missing.
-        events: `events.event_table` of each executed event in key order, or None if it was not asked for.
+        events: `events.EVENT` of each executed event in key order, or None if it was not asked for.
     """
 
     world: str

@@ -11,11 +11,12 @@ CHECK_PYTHON = import sys; v = sys.version_info; (3, 10) <= v < (3, 14) or sys.e
 needed, and $(PYTHON) is %d.%d: name another with PYTHON=/path/to/python3.12" % v[:2])
 
 .DELETE_ON_ERROR:
-.PHONY: help install dev demo test lint docs format stress bench clean
+.PHONY: help install dev demo test test-ray lint docs format stress bench clean
 
 help:
 	@echo "make demo    fly 400 aircraft for 300 steps and draw demo.png"
 	@echo "make test    the test suite"
+	@echo "make test-ray   the tests of workers as Ray actors (about two minutes)"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    API pages from the docstrings, in build/docs; fails on a broken reference"
 	@echo "make format  rewrite the sources in the project's format"
@@ -49,6 +50,10 @@ demo: $(STAMP)
 
 test: $(DEV_STAMP)
 	$(VENV)/bin/python -m pytest
+
+test-ray: $(DEV_STAMP)
+	@$(PIP) -e '.[ray]'
+	$(VENV)/bin/python -m pytest -m ray
 
 lint: $(DEV_STAMP)
 	$(VENV)/bin/ruff check .

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+
 import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
@@ -104,3 +108,20 @@ class Wandering(Endless):
 
     def _seen(self, agents=None):
         return {a: np.array([self.cycle / 4, self.place, 0.0], np.float32) for a in agents or self.agents}
+
+
+class Deadly(Wandering):
+    """Its third step kills the process, while there is the file `trigger`; `once` removes it before."""
+
+    metadata = {"name": "deadly"}  # noqa: RUF012 - as PettingZoo has it
+
+    def __init__(self, trigger: str, once: bool = True):
+        super().__init__()
+        self.trigger, self.once = Path(trigger), once
+
+    def step(self, actions):
+        if self.cycle == 2 and self.trigger.exists():
+            if self.once:
+                self.trigger.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(actions)

@@ -103,6 +103,13 @@ class Batch:
             raise KeyError(f"a batch has {sorted(missing)} too")
         return cls(**{name: tensors[name].to(device) if name in tensors else None for name in names})  # type: ignore[arg-type]  # masks may be None
 
+    @classmethod
+    def together(cls, batches: Sequence[Batch]) -> Batch:
+        """A copy of batches of as many steps, whose worlds follow one another."""
+        tensors = [batch.tensors() for batch in batches]
+        whole = {name: torch.cat([each[name] for each in tensors], dim=1) for name in tensors[0]}
+        return cls.of_tensors(whole, batches[0].active.device)
+
     def split(self, copies: Sequence[int]) -> list[Batch]:
         """Views of the same memory: the first `copies[0]` worlds, the next `copies[1]`, and so on."""
         split = {name: tensor.split(copies, dim=1) for name, tensor in self.tensors().items()}

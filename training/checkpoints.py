@@ -39,6 +39,9 @@ __all__ = [
 
 FORMAT = 2
 
+#: Settings that decide what a checkpoint holds: a run keeps them when it goes on.
+KEPT = ("env", "copies", "workers", "ring", "micro_batches", "staleness")
+
 
 class CheckpointError(SeerError, ValueError):
     """A checkpoint is missing, damaged, or of other networks."""
@@ -101,9 +104,10 @@ def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
     """Bring a learner, the rollouts and their worlds to where a checkpoint left them.
 
     Raises:
-        CheckpointError: the checkpoint is damaged, or of other networks.
+        CheckpointError: the checkpoint is damaged, or of other networks or worlds.
         BoundaryFileError: a world's file is.
     """
+    _require_kept(folder, learner.config)
     try:
         counters = json.loads((folder / "state.json").read_text(encoding="utf-8"))
         if counters.pop("format") != FORMAT:
@@ -130,6 +134,14 @@ def checkpoint_config(folder: Path) -> TrainConfig:
         ConfigError: they are missing or damaged.
     """
     return load_config(folder / "config.yaml")
+
+
+def _require_kept(folder: Path, config: TrainConfig) -> None:
+    saved = checkpoint_config(folder)
+    for name in KEPT:
+        before, now = getattr(saved, name), getattr(config, name)
+        if before != now:
+            raise CheckpointError(f"{folder}: of {name}={before!r}, and cannot go on with {name}={now!r}")
 
 
 def _numbered(run: Path) -> list[Path]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -62,6 +62,14 @@ class TrainConfig:
     staleness: int = 0
     """Updates that the acting policy is behind the trained one: rollouts go on while training works on an
     earlier one. 0 does one after the other."""
+
+    workers: int = 1
+    """Shares of the worlds, which are rolled out by themselves, each with groups and parts of its own. They
+    are worth it with `engine` ray."""
+
+    engine: Literal["local", "ray"] = "local"
+    """Where workers are: local in this process, one after the other; ray in a process each, on the machines
+    of a Ray cluster (RAY_ADDRESS names it, or one is started here). What comes of a run is the same."""
 
     threads: int | None = None
     """Threads of a world's step; None chooses by the size of the work."""
@@ -140,10 +148,11 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
                 raise ConfigError(f"{name} must be from {low:g} to {high:g}, got {value!r}")
-        if self.ring * self.micro_batches > self.copies:
+        groups = self.workers * self.micro_batches * self.ring
+        if groups > self.copies:
             raise ConfigError(
-                f"ring={self.ring} groups of each of micro_batches={self.micro_batches} parts need at least "
-                f"{self.ring * self.micro_batches} copies, got {self.copies}"
+                f"ring={self.ring} groups of each of micro_batches={self.micro_batches} parts of each of "
+                f"workers={self.workers} shares need at least {groups} copies, got {self.copies}"
             )
         if not self.hidden or min(self.hidden) < 1:
             raise ConfigError(f"hidden must be one or more layers of at least one unit, got {self.hidden!r}")
@@ -158,6 +167,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "max_cycles": (1, math.inf),
     "copies": (1, 1_000_000),
     "ring": (1, 1024),
+    "workers": (1, 65536),
     "micro_batches": (1, 1024),
     "staleness": (0, 64),
     "threads": (1, 1024),
@@ -243,5 +253,9 @@ def _typed(name: str, hint: Any, value: Any) -> Any:
         return value
     if type(value) is hint or (hint == int | None and (value is None or type(value) is int)):
         return value
+    if get_origin(hint) is Literal:
+        if value in get_args(hint):
+            return value
+        raise ConfigError(f"{name} must be one of {', '.join(get_args(hint))}, got {value!r}")
     kind = getattr(hint, "__name__", str(hint))
     raise ConfigError(f"{name} must be of type {kind}, got {value!r}")

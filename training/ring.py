@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+import torch
 from torch import Tensor
 
 from seer_env.training.buffer import Batch
@@ -120,6 +121,15 @@ class InTurn(Members[Rollouts]):
         rollout = self._members[self._next].collect()
         self._next = (self._next + 1) % self.parts
         return rollout
+
+    def save(self, folder: Path) -> dict[str, Tensor]:
+        """See `Rollouts`; whose turn it is, too."""
+        return super().save(folder) | {"next": torch.tensor(self._next)}
+
+    def load(self, folder: Path, state: Mapping[str, Tensor], seed: int) -> None:
+        """See `Rollouts`."""
+        super().load(folder, state, seed)
+        self._next = int(state["next"])
 
 
 def joined(batch: Batch, rollouts: Sequence[Rollout], elapsed_s: float) -> Rollout:

@@ -8,21 +8,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from seer_env.training.asynchronous import Asynchronous
 from seer_env.training.checkpoints import Progress, restore, save_checkpoint
 from seer_env.training.config import TrainConfig, dump_config
 from seer_env.training.logging import RunLog
-from seer_env.training.mappo import Learner, Networks, Worker
-from seer_env.training.ring import InTurn, Ring
+from seer_env.training.mappo import Learner
 from seer_env.training.rollouts import PARTS, Rollout, Rollouts
-from seer_env.training.worlds import Worlds, open_worlds
+from seer_env.training.sources import open_rollouts
 
 __all__ = ["train"]
 
@@ -85,37 +81,9 @@ def one_update(learner: Learner, rollouts: Rollouts, progress: Progress) -> dict
 
 def set_up(config: TrainConfig) -> tuple[Learner, Rollouts]:
     """A learner, and rollouts of new worlds, which are not reset yet; all follows from `config.seed`."""
-    initial, acting, shuffling = np.random.SeedSequence(config.seed).generate_state(3).tolist()
-    groups = open_groups(config)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(initial)
-        networks = Networks(groups[0], config)
-    workers = [
-        Worker(worlds, networks, torch.Generator().manual_seed(acting + group), config)
-        for group, worlds in enumerate(groups)
-    ]
-    learner = Learner(networks, config, torch.Generator().manual_seed(shuffling))
-    return learner, arranged(workers, config)
-
-
-def open_groups(config: TrainConfig) -> list[Worlds]:
-    """The run's worlds in as many groups as are rolled out by themselves; sizes differ by one at most."""
-    groups = config.ring * config.micro_batches
-    ends = [config.copies * i // groups for i in range(groups + 1)]
-    alone = replace(config, ring=1, micro_batches=1)
-    return [open_worlds(replace(alone, copies=end - first), first) for first, end in pairwise(ends)]
-
-
-def arranged(workers: list[Worker], config: TrainConfig) -> Rollouts:
-    """One source of rollouts of the groups' workers: how they overlap, with each other and with training."""
-    source: Rollouts = workers[0]
-    if len(workers) > 1:
-        parts = [workers[i : i + config.ring] for i in range(0, len(workers), config.ring)]
-        members = [Ring(part) if len(part) > 1 else part[0] for part in parts]
-        source = members[0] if len(members) == 1 else InTurn(members)
-    if config.staleness or config.micro_batches > 1:
-        source = Asynchronous(source, config.staleness, config.updates)
-    return source
+    networks, rollouts = open_rollouts(config)
+    _, _, shuffling = np.random.SeedSequence(config.seed).generate_state(3).tolist()
+    return Learner(networks, config, torch.Generator().manual_seed(shuffling)), rollouts
 
 
 def figures(collected: list[Rollout], progress: Progress, seconds: float) -> dict[str, float]:

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import os
-import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from training_runs import FLOCK, GAMES, files, interrupted_after, progress_of
 
-from seer_env.training import trainer
 from seer_env.training.checkpoints import CheckpointError, find_checkpoint, restore
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
 from seer_env.training.mappo import TrainingError
 from seer_env.training.trainer import set_up, train
-
-GAMES = Path(__file__).parents[1] / "parallel_games.py"
-FLOCK = TrainConfig(
-    env="flock_v0", world={"n_agents": 20}, max_cycles=10, copies=2, updates=4, rollout_steps=8, epochs=2,
-    minibatch_size=64, group_size=16, hidden=(8, 8),
-)  # fmt: skip
-
-
-def progress_of(run: Path) -> list[dict[str, str]]:
-    with (run / "progress.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def test_waiting_for_the_larger_reward_is_learned(tmp_path):
@@ -76,24 +61,6 @@ def test_neighbours_rewards_count_where_the_world_is_a_graph():
 def test_neighbours_rewards_need_a_graph():
     with pytest.raises(ConfigError, match="neighbour_reward: flock_v0 is no graph"):
         set_up(dataclasses.replace(FLOCK, neighbour_reward=0.5))
-
-
-def files(run: Path) -> dict[str, bytes]:
-    """The last checkpoint, but for the time that it took and the name of its run."""
-    folder = find_checkpoint(run)
-    skipped = ("state.json", "config.yaml")
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in skipped}
-
-
-def interrupted_after(update: int, monkeypatch) -> None:
-    write = trainer.RunLog.write
-
-    def note(self, done, figures):
-        write(self, done, figures)
-        if done == update:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(trainer.RunLog, "write", note)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +152,28 @@ def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
     wider = dataclasses.replace(FLOCK, updates=2, run=tmp_path, hidden=(9, 9))
     with pytest.raises(CheckpointError, match="not of these networks"):
         train(wider, resume=find_checkpoint(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"workers": 2},
+        {"copies": 3},
+        {"ring": 2},
+        {"staleness": 1},
+        {"micro_batches": 2},
+        {"env": "epidemic_v0"},
+    ],
+    ids=str,
+)
+def test_what_a_checkpoint_is_made_of_cannot_change_when_a_run_goes_on(tmp_path, other):
+    train(dataclasses.replace(FLOCK, updates=1, run=tmp_path))
+    ((name, value),) = other.items()
+    before = getattr(FLOCK, name)
+    with pytest.raises(
+        CheckpointError, match=f"of {name}={before!r}, and cannot go on with {name}={value!r}"
+    ):
+        train(dataclasses.replace(FLOCK, run=tmp_path, **other), resume=find_checkpoint(tmp_path))
 
 
 def test_what_an_agent_that_is_not_live_left_has_no_influence():

@@ -20,7 +20,7 @@ class Flock(EventModel):
     entity = np.dtype([("x", "f8"), ("y", "f8"), ("vx", "f8"), ("vy", "f8")])
     info = np.dtype([("neighbours", "i8"), ("nearest", "f8")])  # count in sight, squared distance or inf
     action_kind, action_space = Kind.MOVE, spaces.Box(-1.0, 1.0, (2,), np.float32)
-    observation_space = spaces.Box(-np.inf, np.inf, (18,), np.float32)
+    observation_space = spaces.Box(-5.0, 5.0, (18,), np.float32)  # no velocity passes DT / (1 - 0.95) = 2
 
     def __init__(self, n_agents: int = 500):
         side = float(np.sqrt(n_agents / 2.0))  # about six neighbours

@@ -76,6 +76,15 @@ def test_reward_counts_who_is_in_sight_and_punishes_a_collision(gap, reward):
     assert shown((0.1, 0.5, 0, 0), (0.1 + gap, 0.5, 0, 0)).rewards[0] == pytest.approx(reward)
 
 
+def test_the_fastest_flock_stays_in_the_observation_space():
+    towards = np.where(np.arange(N) % 2, 1.0, -1.0)[:, None] * np.ones(2)
+    engine = make_engine(Flock(N), "python")
+    engine.reset(0)
+    seen = [engine.step(towards, np.ones(N, bool)).observations for _ in range(200)]
+    assert engine.state["vx"].max() == pytest.approx(2.0, abs=1e-3)  # DT / (1 - 0.95), never more
+    assert all(Flock.observation_space.contains(row) for block in seen for row in block)
+
+
 def test_positions_stay_on_the_torus():
     engine, rng = make_engine(Flock(N), "python"), np.random.default_rng(0)
     engine.reset(0)

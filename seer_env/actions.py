@@ -45,6 +45,8 @@ class ActionReader:
         self.strict = strict
         self._agents, self._size = copies * model.n_agents, model.action_size
         self._shape = self.space.shape or ()
+        # AgileRL squeezes actions, so that those of one number lose their dimension.
+        self._shapes = {self._shape, ()} if self._shape == (1,) else {self._shape}
         self._continuous = isinstance(self.space, spaces.Box)
         self._low, self._high = _bounds(self.space)
         bounded = bool(np.isfinite(self._low).any() or np.isfinite(self._high).any())
@@ -57,7 +59,8 @@ class ActionReader:
         """Actions by agent as float64 `[M, A]`, zeros where an agent is not live.
 
         Args:
-            actions: an action for every live agent; those of agents not live are ignored.
+            actions: an action for every live agent; those of agents not live are ignored. In a space of
+                shape `(1,)` the bare number will do.
             roster: who is live.
 
         Raises:
@@ -141,7 +144,8 @@ class ActionReader:
             block = np.array(values)
         except Exception:  # whatever an `__array__` raises does not know the agent; `_one` does
             block = np.empty(0)
-        if block.shape != (len(values), *self._shape) or block.dtype.kind not in NUMBERS:
+        fits = len(block) == len(values) and block.shape[1:] in self._shapes
+        if not fits or block.dtype.kind not in NUMBERS:
             block = np.array([self._one(name, value) for name, value in zip(names, values)])
         return block.reshape(len(values), self._size)
 
@@ -152,9 +156,9 @@ class ActionReader:
             raise self._error(name, value, f"is not an array ({error})") from error
         if array.dtype.kind not in NUMBERS:
             raise self._error(name, value, "is not a number")
-        if array.shape != self._shape:
+        if array.shape not in self._shapes:
             raise self._error(name, value, f"has shape {array.shape}, not {self._shape}")
-        return array.astype(np.float64)
+        return array.astype(np.float64).reshape(self._shape)
 
     def _legal(self, block: np.ndarray, roster: Roster) -> np.ndarray:
         """A fresh float64 `[M, A]` of a block with a row per agent or per live agent."""

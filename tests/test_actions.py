@@ -30,6 +30,7 @@ def roster_of(*live):
 
 
 BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
+ONE = spaces.Box(0.0, 1.0, (1,), np.float32)
 UNEVEN = spaces.Box(np.array([-1, 0], "f4"), np.array([1, 5], "f4"))
 OPEN = spaces.Box(-np.inf, np.inf, (2,), np.float64)
 HALF = spaces.Box(np.array([0, -np.inf], "f4"), np.array([np.inf, np.inf], "f4"))
@@ -76,6 +77,16 @@ def test_discrete_actions_of_mixed_types_are_accepted():
 def test_continuous_actions_of_mixed_types_are_accepted():
     block = reader_of(BOX).from_dict(by_name([0, 1], (0.5, 0.25), np.array([1, -1], "f2")), roster_of())
     assert block.tolist() == [[0.0, 1.0], [0.5, 0.25], [1.0, -1.0]]
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [[0.25, 0.5, 0.75], [np.array(0.25), np.array(0.5), np.array(0.75)], [[0.25], 0.5, np.float32(0.75)]],
+    ids=["numbers", "arrays", "mixed"],
+)
+def test_an_action_of_one_number_needs_no_dimension(actions):
+    block = reader_of(ONE).from_dict(by_name(*actions), roster_of())
+    assert block.tolist() == [[0.25], [0.5], [0.75]]
 
 
 def test_the_order_of_the_dict_does_not_matter():
@@ -145,6 +156,8 @@ REFUSED = [
     (BOX, [0.0, -np.inf], "not finite"),
     (OPEN, [np.inf, 0.0], "not finite"),
     (BOX, 0.5, r"shape \(\)"),
+    (ONE, [0.5, 0.5], r"shape \(2,\)"),
+    (ONE, [[0.5]], r"shape \(1, 1\)"),
     (BOX, [0.5], r"shape \(1,\)"),
     (BOX, [[0.5, 0.5]], r"shape \(1, 2\)"),
     (BOX, [0.1, 0.2, 0.3], r"shape \(3,\)"),

@@ -1,4 +1,4 @@
-"""PettingZoo: its contract tests through its own wrappers, conversions, registry and `RecordVideoParallel`."""
+"""PettingZoo: contract tests through its wrappers and conversions, its registry, `RecordVideoParallel`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def test_passes_parallel_api_test_through_a_wrapper(world):
 
 
 def test_a_wrapper_shows_what_the_env_shows(world):
-    np.testing.assert_equal(boundaries(Plain(parallel_env(world)), world), boundaries(parallel_env(world), world))
+    np.testing.assert_equal(
+        boundaries(Plain(parallel_env(world)), world), boundaries(parallel_env(world), world)
+    )
 
 
 def test_a_wrapper_passes_on_state_and_facts(world):

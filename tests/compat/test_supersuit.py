@@ -111,7 +111,9 @@ def test_joined_vector_envs_show_what_separate_envs_show(concat):
     follow(joined, [flock(), flock()])
 
 
-@pytest.mark.filterwarnings("ignore:this process was forked after a parallel step:RuntimeWarning")  # as it says
+@pytest.mark.filterwarnings(
+    "ignore:this process was forked after a parallel step:RuntimeWarning"
+)  # as it says
 def test_joined_after_a_step_on_two_threads_they_show_the_same(concat):
     env = flock(500, scheduler="seer", threads=2)
     env.reset(seed=0)
@@ -126,7 +128,9 @@ def test_ppo_learns_from_joined_flocks(concat):
 
 
 def test_ppo_learns_where_agents_die(concat):
-    env = supersuit.black_death_v3(seer_env.make("battle_v0", n_agents=8, max_hp=2.0, max_cycles=10, threads=1))
+    env = supersuit.black_death_v3(
+        seer_env.make("battle_v0", n_agents=8, max_hp=2.0, max_cycles=10, threads=1)
+    )
     learns(concat(supersuit.pettingzoo_env_to_vec_env_v1(env), base_class="stable_baselines3"))
 
 

@@ -53,7 +53,9 @@ def test_check_env_specs_where_agents_die_and_actions_are_masked():
 
 
 def test_check_env_specs_of_the_aec_form():
-    check_env_specs(PettingZooWrapper(seer_env.registration.make_aec("flock_v0", n_agents=3, threads=1), use_mask=True))
+    check_env_specs(
+        PettingZooWrapper(seer_env.registration.make_aec("flock_v0", n_agents=3, threads=1), use_mask=True)
+    )
 
 
 def test_a_rollout_shows_what_the_env_shows():
@@ -107,7 +109,9 @@ def test_two_iterations_of_mappo():
     frames = 2 * CYCLES
     collector = Collector(env, actor, frames_per_batch=frames, total_frames=2 * frames)
     for batch in collector:
-        loss.value_estimator(batch, params=loss.critic_network_params, target_params=loss.target_critic_network_params)
+        loss.value_estimator(
+            batch, params=loss.critic_network_params, target_params=loss.target_critic_network_params
+        )
         losses = loss(batch)
         total = losses["loss_objective"] + losses["loss_critic"] + losses["loss_entropy"]
         assert total.isfinite()

@@ -1,4 +1,4 @@
-"""RLlib: `ParallelPettingZooEnv`, two iterations of PPO with a shared policy, and where agents die."""
+"""RLlib: `ParallelPettingZooEnv`; two iterations of PPO, in one process and with an actor."""
 
 from __future__ import annotations
 
@@ -48,6 +48,12 @@ def test_the_wrapper_shows_what_the_env_shows(world):
             flags["__all__"] = all(flags.values())
         np.testing.assert_equal(wrapped.step(actions), expected)
     wrapped.close()
+
+
+def test_the_wrapper_renders():
+    wrapped = ParallelPettingZooEnv(make("battle_v0", render_mode="rgb_array"))
+    wrapped.reset(seed=0)
+    assert wrapped.render().dtype == np.uint8
 
 
 @pytest.mark.parametrize("world", sorted(WORLDS))

@@ -11,12 +11,13 @@ CHECK_PYTHON = import sys; v = sys.version_info; (3, 10) <= v < (3, 14) or sys.e
 needed, and $(PYTHON) is %d.%d: name another with PYTHON=/path/to/python3.12" % v[:2])
 
 .DELETE_ON_ERROR:
-.PHONY: help install dev demo test test-ray lint docs format stress bench clean
+.PHONY: help install dev demo test test-ray test-compat lint docs format stress bench clean
 
 help:
 	@echo "make demo    fly 400 aircraft for 300 steps and draw demo.png"
 	@echo "make test    the test suite"
 	@echo "make test-ray   the tests of workers as Ray actors (about two minutes)"
+	@echo "make test-compat   every consumer's tests, each in a fresh environment (CONSUMER=torchrl: one)"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    API pages from the docstrings, in build/docs; fails on a broken reference"
 	@echo "make format  rewrite the sources in the project's format"
@@ -55,6 +56,11 @@ test-ray: $(DEV_STAMP)
 	@$(PIP) -e '.[ray]'
 	$(VENV)/bin/python -m pytest -m ray
 
+# Environments of its own, and none of .venv: see tests/compat/consumers.py
+test-compat:
+	@$(PYTHON) -c '$(CHECK_PYTHON)'
+	$(PYTHON) tests/compat/consumers.py $(CONSUMER)
+
 lint: $(DEV_STAMP)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -74,4 +80,4 @@ bench: $(STAMP)
 	$(SEER) bench all --quick
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) .venvs-compat .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

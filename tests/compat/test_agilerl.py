@@ -9,12 +9,11 @@ import pytest
 
 import seer_env
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make test-compat CONSUMER=agilerl")
 pytest.importorskip("agilerl", reason="AgileRL is not installed: make test-compat CONSUMER=agilerl")
 
-from agilerl.algorithms import IPPO, MADDPG  # noqa: E402
-from agilerl.training.train_multi_agent_on_policy import train_multi_agent_on_policy  # noqa: E402
-from agilerl.vector.pz_async_vec_env import AsyncPettingZooVecEnv  # noqa: E402
+from agilerl.algorithms import IPPO, MADDPG
+from agilerl.training.train_multi_agent_on_policy import train_multi_agent_on_policy
+from agilerl.vector.pz_async_vec_env import AsyncPettingZooVecEnv
 
 pytestmark = pytest.mark.filterwarnings("default", "error:::seer_env")
 

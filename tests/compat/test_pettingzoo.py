@@ -154,7 +154,10 @@ def test_record_video_parallel_writes_a_frame_per_boundary(tmp_path):
     while env.agents:
         env.step({agent: env.action_space(agent).sample() for agent in env.agents})
         steps += 1
+    assert len(env.recorded_frames) == steps + 1
+    height, width, _ = env.recorded_frames[0].shape
     env.close()
     with VideoFileClip(str(tmp_path / "videos" / "rl-video-episode-0.mp4")) as clip:
-        assert clip.fps == env.metadata["render_fps"]
-        assert round(clip.duration * clip.fps) == steps + 1
+        assert (clip.fps, *clip.size) == (env.metadata["render_fps"], width, height)
+        # moviepy 2.2 rounds, and then leaves out the last frame of some lengths
+        assert round(clip.duration * clip.fps) in (steps, steps + 1)

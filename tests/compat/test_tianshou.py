@@ -7,23 +7,23 @@ import pytest
 
 from seer_env.registration import make_aec
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make test-compat CONSUMER=tianshou")
 pytest.importorskip("tianshou", reason="Tianshou is not installed: make test-compat CONSUMER=tianshou")
 
-from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy  # noqa: E402
-from tianshou.algorithm.modelfree.ppo import PPO  # noqa: E402
-from tianshou.algorithm.modelfree.reinforce import ProbabilisticActorPolicy  # noqa: E402
-from tianshou.algorithm.multiagent.marl import (  # noqa: E402
+import torch
+from tianshou.algorithm.modelfree.dqn import DQN, DiscreteQLearningPolicy
+from tianshou.algorithm.modelfree.ppo import PPO
+from tianshou.algorithm.modelfree.reinforce import ProbabilisticActorPolicy
+from tianshou.algorithm.multiagent.marl import (
     MultiAgentOffPolicyAlgorithm,
     MultiAgentOnPolicyAlgorithm,
     MultiAgentPolicy,
 )
-from tianshou.algorithm.optim import AdamOptimizerFactory  # noqa: E402
-from tianshou.data import Batch, Collector, VectorReplayBuffer  # noqa: E402
-from tianshou.env import DummyVectorEnv, PettingZooEnv, SubprocVectorEnv  # noqa: E402
-from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams  # noqa: E402
-from tianshou.utils.net.common import Net  # noqa: E402
-from tianshou.utils.net.continuous import ContinuousActorProbabilistic, ContinuousCritic  # noqa: E402
+from tianshou.algorithm.optim import AdamOptimizerFactory
+from tianshou.data import Batch, Collector, VectorReplayBuffer
+from tianshou.env import DummyVectorEnv, PettingZooEnv, SubprocVectorEnv
+from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
+from tianshou.utils.net.common import Net
+from tianshou.utils.net.continuous import ContinuousActorProbabilistic, ContinuousCritic
 
 pytestmark = pytest.mark.filterwarnings("default", "error:::seer_env")
 

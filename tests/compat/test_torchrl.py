@@ -7,14 +7,14 @@ import pytest
 
 import seer_env
 
-torch = pytest.importorskip("torch", reason="torch is not installed: make test-compat CONSUMER=torchrl")
 pytest.importorskip("torchrl", reason="TorchRL is not installed: make test-compat CONSUMER=torchrl")
 
-from tensordict.nn import TensorDictModule  # noqa: E402
-from torchrl.collectors import Collector  # noqa: E402
-from torchrl.envs import PettingZooWrapper, RewardSum, TransformedEnv, check_env_specs  # noqa: E402
-from torchrl.modules import MultiAgentMLP, NormalParamExtractor, ProbabilisticActor, TanhNormal  # noqa: E402
-from torchrl.objectives.multiagent import MAPPOLoss  # noqa: E402
+import torch
+from tensordict.nn import TensorDictModule
+from torchrl.collectors import Collector
+from torchrl.envs import PettingZooWrapper, RewardSum, TransformedEnv, check_env_specs
+from torchrl.modules import MultiAgentMLP, NormalParamExtractor, ProbabilisticActor, TanhNormal
+from torchrl.objectives.multiagent import MAPPOLoss
 
 # TorchRL 0.14 warns that it was tested with PettingZoo 1.24.3, and of its own deprecations.
 pytestmark = pytest.mark.filterwarnings("default", "error:::seer_env")

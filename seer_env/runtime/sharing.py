@@ -23,7 +23,9 @@ CLEARLY_NS = 2_000_000.0
 MOVE_NS = 1000.0
 #: Of so many phases a run is done alone and a run shared, whichever was faster lately; of twice as many each
 #: time, as long as that does not change which way is faster.
-EXPLORE, RUN, MOST_PATIENCE = 200, 5, 12_800
+EXPLORE, RUN, MOST_PATIENCE = 200, 8, 12_800
+#: But after so much work at the latest: what one run has misjudged must not last.
+EXPLORE_NS = 5e8
 #: Phases that go by until a change of way shows what it is worth.
 SETTLED_IN = 3
 #: The most items of a claim, whatever they are expected to cost: the first heavy ones are a surprise.
@@ -46,19 +48,22 @@ def worth_sharing(control, kind, total, cost):
     if max(0.0, work - units * MOVE_NS) > control.clearly_ns:
         return True
     row = row_of(kind)
-    shared = way(control, row, likeness(kind, total))
+    shared = way(control, row, likeness(kind, total), int64(EXPLORE_NS / work))
     control.streak[row] = control.streak[row] + 1 if control.last_shared[row] == shared else 1
     control.last_shared[row] = shared
     return shared != 0
 
 
 @kernel
-def way(control, row, k):
-    """1 if the next phase of this kind, one like k, is to be shared; 0 if one worker is to do it alone."""
+def way(control, row, k, at_most):
+    """1 if the next phase of this kind, one like k, is to be shared; 0 if one worker is to do it alone.
+
+    Both ways are tried again after `at_most` phases, or `EXPLORE` if those are more.
+    """
     sooner = sooner_shared(control, k)
     if sooner != control.sooner[row]:
         control.sooner[row], control.patience[row] = sooner, EXPLORE
-    patience = max(control.patience[row], EXPLORE)
+    patience = max(min(control.patience[row], at_most), EXPLORE)
     control.turns[row] += 1
     if control.turns[row] >= patience:
         control.turns[row], control.patience[row] = 0, min(2 * patience, MOST_PATIENCE)

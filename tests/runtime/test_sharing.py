@@ -12,6 +12,7 @@ from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.phases import ACT, EXECUTE, OBSERVE, SETTLE
 from seer_env.runtime.sharing import (
     EXPLORE,
+    EXPLORE_NS,
     MOST_PATIENCE,
     MOVE_NS,
     RUN,
@@ -133,7 +134,7 @@ def test_the_slower_way_is_tried_less_and_less_but_not_never(control, shared_is_
     slower = (decisions != shared_is_faster)[EXPLORE:]
     waits = np.diff(np.flatnonzero(np.diff(slower.astype(int)) == 1))
     assert (waits[1:] >= waits[:-1]).all()
-    assert waits.max() == MOST_PATIENCE
+    assert waits.max() == min(MOST_PATIENCE, EXPLORE_NS / (COST * ENTITIES))
     assert slower.mean() < 0.01
 
 
@@ -147,6 +148,21 @@ def test_a_second_core_that_comes_back_is_found_again(control):
     play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=90_000.0)
     decisions = play(control, 12 * MOST_PATIENCE, alone=60_000.0, shared=35_000.0)
     assert np.mean(decisions[-EXPLORE:]) > 0.9
+
+
+def test_long_rounds_are_tried_both_ways_again_after_so_much_work_however_often_that_changed_nothing(control):
+    control["clearly_ns"], control["event_cost"] = np.inf, 20 * COST
+
+    @njit
+    def decide_long(control):
+        return worth_sharing(control, np.int64(EXECUTE), np.int64(ENTITIES), 20 * COST)
+
+    shared = []
+    for _ in range(8 * MOST_PATIENCE):
+        shared.append(bool(decide_long(control)))
+        (note_shared if shared[-1] else note_alone)(control, 2e6 if shared[-1] else 1e6, ENTITIES)
+    tries = np.flatnonzero(np.diff(np.array(shared[MOST_PATIENCE:], int)) == 1)
+    assert np.diff(tries).max() <= EXPLORE_NS / (20 * COST * ENTITIES)
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,9 @@ CONTROL = np.dtype(
     align=True,
 )
 
-#: Indices of the words of `sync` (int64), each alone on two cache lines. See PROTOCOL.md.
+#: Indices of the words of `sync` (int64), each alone on two cache lines; `CLAIMS` is the first of a word per
+#: worker. See PROTOCOL.md.
 STRIDE = ALIGNMENT // 8
-PHASE, CLAIM, KIND, TOTAL, GRAIN, DONE, SLEEPERS, PAUSED, BUMP, FREE_CHUNKS = range(0, 10 * STRIDE, STRIDE)
-SYNC_WORDS = 10 * STRIDE
+PHASE, OPEN, KIND, TOTAL, GRAIN, DONE, SLEEPERS, PAUSED, BUMP, FREE_CHUNKS, CLAIMS = range(
+    0, 11 * STRIDE, STRIDE
+)

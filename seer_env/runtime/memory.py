@@ -15,10 +15,11 @@ from seer_env.runtime.grid_queries import NEAR_BUFFER
 from seer_env.runtime.layout import (
     BUMP,
     CHUNK,
+    CLAIMS,
     CONTROL,
     FREE_CHUNKS,
     LEQ,
-    SYNC_WORDS,
+    STRIDE,
     WORKER,
     aligned_zeros,
     event_dtype,
@@ -84,7 +85,7 @@ class Memory:
         self.super_min = aligned_zeros(-(-supers // FANOUT) * FANOUT, np.float64)
         self.dirty, self.touched = aligned_zeros(blocks, np.int64), aligned_zeros(blocks, np.int64)
         self.blocks, self.ready = aligned_zeros(blocks, np.int32), aligned_zeros(n, np.int32)
-        self.sync = aligned_zeros(SYNC_WORDS, np.int64)
+        self.sync = aligned_zeros(CLAIMS + threads * STRIDE, np.int64)
         self.workers = aligned_zeros(threads, WORKER)
         self.action_events = aligned_zeros((threads, self.event.itemsize), np.uint8)
         self.control = aligned_zeros(1, CONTROL) if control is None else control

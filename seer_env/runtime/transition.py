@@ -11,7 +11,7 @@ import numpy as np
 from numba import carray, int64
 
 from seer_env.runtime.atomics import add, array_at, exchange, load, pointer, store
-from seer_env.runtime.layout import CLAIM, DONE, GRAIN, KIND, PHASE, SLEEPERS, TOTAL
+from seer_env.runtime.layout import CLAIMS, DONE, GRAIN, KIND, OPEN, PHASE, SLEEPERS, STRIDE, TOTAL
 from seer_env.runtime.leq import CAPACITY, kernel, kernel_for
 from seer_env.runtime.phases import ACT, COUNT_CELLS, EXECUTE, NOTHING, OBSERVE, PUBLISH, RESUME, STOP
 from seer_env.runtime.recording import record
@@ -33,8 +33,6 @@ from seer_env.runtime.window import sync_of, workers_of
 )
 #: Why a call returned.
 RUNNING, FINISHED, BREACHED = 0, 1, 2
-#: An index that no phase has: nothing is left to claim.
-CLOSED = 0xFFFFFFFF
 
 #: A claim should last about this long: far above the cost of claiming, far below a step.
 GRAIN_NS = 4_000.0
@@ -50,13 +48,14 @@ def publish(control, kind, total, grain):
     """Open a phase. Release of everything written before it; wakes who sleeps."""
     sync = sync_of(control)
     phase = load(sync, PHASE) + 1
-    # Close the claim word first: who reads a new TOTAL below finds no word of the old phase to claim by.
-    store(sync, CLAIM, (phase << 32) | CLOSED)
+    # First of all: who reads a new description below finds that its own phase is over.
+    store(sync, OPEN, phase)
     store(sync, KIND, kind)
     store(sync, TOTAL, total)
     store(sync, GRAIN, grain)
     store(sync, DONE, int64(0))
-    store(sync, CLAIM, phase << 32)
+    for part in range(control.threads):
+        store(sync, CLAIMS + part * STRIDE, phase << 32 | total * part // control.threads)
     exchange(sync, PHASE, phase)
     if add(sync, SLEEPERS, int64(0)) > 0:
         wake_all(sync, PHASE)

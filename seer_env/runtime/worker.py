@@ -13,15 +13,17 @@ from numba import int64
 from seer_env.runtime.atomics import add, compare_and_swap, exchange, load, record_at, store
 from seer_env.runtime.layout import (
     BUMP,
-    CLAIM,
+    CLAIMS,
     CONTROL,
     DISTANT,
     DONE,
     GRAIN,
     KIND,
+    OPEN,
     PAUSED,
     PHASE,
     SLEEPERS,
+    STRIDE,
     TOTAL,
     WORKER,
 )
@@ -41,31 +43,38 @@ WORKER_BYTES = WORKER.itemsize
 
 
 @kernel
-def size_of(left, grain, threads):
-    """Items of a claim when `left` are unclaimed: fewer and fewer, so that all workers end together.
+def size_of(left, grain):
+    """Items of a claim when `left` of a part are unclaimed: fewer and fewer, so that workers end together.
 
     Polychronopoulos and Kuck, "Guided self-scheduling", IEEE Transactions on Computers 1987.
     """
     most, least = grain >> 32, grain & 0xFFFFFFFF
-    return min(left, max(least, min(most, left // (4 * threads))))
+    return min(left, max(least, min(most, left // 4)))
 
 
 @kernel
 def claim(control, worker, phase, kind, total, grain):
-    """Claim a range of the phase's items: its first item, or -1 if none is left or it is over."""
-    sync = sync_of(control)
-    word = load(sync, CLAIM)
-    while word >> 32 == phase:
-        first = word & 0xFFFFFFFF
-        if first >= total:
-            return int64(-1)
-        items = size_of(total - first, grain, control.threads)
-        seen = compare_and_swap(sync, CLAIM, word, word + items)
-        if seen == word:
-            return first
-        word = seen
-        worker.lost_claims += 1
-    return int64(-1)
+    """Claim a range of the phase's items, first to last - 1; an empty one if none is left or it is over.
+
+    Each worker begins with a part of its own, whose rows and queues are in its core's cache since the last
+    round, and goes on with those of others.
+    """
+    sync, parts = sync_of(control), control.threads
+    if load(sync, OPEN) != phase:  # the description may be the next phase's
+        return int64(0), int64(0)
+    for k in range(parts):
+        part = (worker.index + k) % parts
+        at, end = CLAIMS + part * STRIDE, total * (part + 1) // parts
+        word = load(sync, at)
+        while word >> 32 == phase and word & 0xFFFFFFFF < end:
+            first = word & 0xFFFFFFFF
+            items = size_of(end - first, grain)
+            seen = compare_and_swap(sync, at, word, word + items)
+            if seen == word:
+                return first, first + items
+            word = seen
+            worker.lost_claims += 1
+    return int64(0), int64(0)
 
 
 @kernel
@@ -116,17 +125,17 @@ def working(scheduler, claim, perform, transition):
             kind, total, grain = load(sync, KIND), load(sync, TOTAL), load(sync, GRAIN)
             if kind == STOP and load(sync, PHASE) == phase:
                 return
-            first = claim(control, worker, phase, kind, total, grain)
-            if first < 0:
+            first, last = claim(control, worker, phase, kind, total, grain)
+            if first == last:
                 if not wait_for_phase(sync, phase, control.spins):
                     return
                 phase = load(sync, PHASE)
                 continue
-            items = size_of(total - first, grain, control.threads)
+            items = last - first
             worker.claims += 1
             worker.drained_at = control.drained_at
             started, events = clock_ns(), worker.events
-            perform(control, worker, worker_address, kind, first, first + items)
+            perform(control, worker, worker_address, kind, first, last)
             now = clock_ns()
             count_time(worker, started, now)
             if worker.spans != 0:

@@ -19,8 +19,8 @@ class Binding(Pool):
     """
 
     def __init__(self, *plan, parts: int, absent: tuple[int, ...] = ()):
-        super().__init__(*plan)
-        self.parts, self.absent = parts, absent
+        super().__init__(*plan, parts=parts)
+        self.absent = absent
 
     def words(self) -> dict:
         words = super().words()
@@ -53,18 +53,18 @@ class Binding(Pool):
             grain = yield load("GRAIN")
             if kind == 9 and (yield load("PHASE")) == phase:
                 return
-            first = yield from self.claim_part(w, phase, kind, total, grain)
-            if first < 0:
-                del kind, total, grain, first
+            first, last = yield from self.claim_part(w, phase, kind, total, grain)
+            del grain
+            if first == last:
+                del kind, total, first, last
                 yield from self.wait_for_phase(phase)
                 phase = yield from self.read_phase()
                 continue
-            items = self.size_of(total - first, grain)
-            del grain
-            yield from self.perform(kind, first, first + items)
+            items = last - first
+            yield from self.perform(kind, first, last)
             if kind == EXECUTE:
                 yield from self.run_part(first)
-            del kind, first
+            del kind, first, last
             if (yield from self.count_done(items, total)):
                 del total, items
                 yield from self.transition()
@@ -73,21 +73,17 @@ class Binding(Pool):
     def claim_part(self, w, phase, kind, total, grain):
         """Mirrors `claim_part`."""
         if kind != EXECUTE:
-            return (yield from self.claim(phase, total, grain))
-        if not (yield from self.still_open(phase)):
-            return -1
+            return (yield from self.claim(w, phase, total, grain))
+        if not (yield from self.is_open(phase)):
+            return 0, 0
         if (yield from self.take(w, phase)):
-            return w
+            return w, w + 1
         p = 0
         while p < total:
             if (yield from self.may_take_over(p)) and (yield from self.take(p, phase)):
-                return p
+                return p, p + 1
             p += 1
-        return -1
-
-    def still_open(self, phase):
-        """`load(sync, CLAIM) >> 32 == phase`."""
-        return (yield load("CLAIM")) >> 32 == phase
+        return 0, 0
 
     def may_take_over(self, p):
         """`load(words, PRESENT) == 0`."""

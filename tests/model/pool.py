@@ -8,6 +8,7 @@ write and the next transition reads. Notes (`count`, `mark`, `recall`) watch the
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from model.access import (
@@ -28,7 +29,8 @@ from model.access import (
 )
 
 STOP = 9
-CLOSED = 0xFFFFFFFF
+#: The first unclaimed item in a claim word; the phase is above it.
+ITEM = 0xFFFFFFFF
 
 
 class Phase(NamedTuple):
@@ -40,11 +42,11 @@ class Phase(NamedTuple):
 
 
 class Pool:
-    """Workers on a plan of phases; a mutant overrides one method."""
+    """Workers on a plan of phases, whose items are in `parts` parts; a mutant overrides one method."""
 
-    def __init__(self, *plan: Phase, pauses: bool = False):
+    def __init__(self, *plan: Phase, pauses: bool = False, parts: int = 1):
         self.plan = (*plan, Phase(STOP, 0, 1))
-        self.pauses = pauses
+        self.pauses, self.parts = pauses, parts
         self.most = max(phase.total for phase in self.plan)
 
     def words(self) -> dict:
@@ -52,13 +54,14 @@ class Pool:
         first = self.plan[0]
         return {
             "PHASE": 1,
-            "CLAIM": 1 << 32,
+            "OPEN": 1,
             "KIND": first.kind,
             "TOTAL": first.total,
             "GRAIN": first.grain,
             "DONE": 0,
             "SLEEPERS": 0,
             "WINDOW": 0,
+            **{f"CLAIM{part}": 1 << 32 | self.end_of(part - 1, first.total) for part in range(self.parts)},
             **{f"OUT{item}": -1 for item in range(self.most)},
             **({"PAUSED": 0, "EXPIRED": 0, "CALL": 0, "RETURNED": 0} if self.pauses else {}),
         }
@@ -110,15 +113,26 @@ class Pool:
         """Mirrors `transition.publish`; the note is made where the phase word changes."""
         phase = yield load("PHASE")
         phase += 1
-        yield store("CLAIM", phase << 32 | CLOSED)
+        yield store("OPEN", phase)
         yield store("KIND", kind)
         yield store("TOTAL", total)
         yield store("GRAIN", grain)
         yield store("DONE", 0)
         yield mark("phase", following)
-        yield store("CLAIM", phase << 32)
+        yield from self.open_parts(phase, total)
         yield exchange("PHASE", phase)
         yield from self.wake()
+
+    def open_parts(self, phase, total):
+        """The loop of `transition.publish` over the parts."""
+        part = 0
+        while part < self.parts:
+            yield store(f"CLAIM{part}", phase << 32 | self.end_of(part - 1, total))
+            part += 1
+
+    def end_of(self, part, total):
+        """The item behind a part's last one."""
+        return total * (part + 1) // self.parts
 
     def wake(self):
         """The end of `transition.publish` and of `worker.leave_early`."""
@@ -128,27 +142,36 @@ class Pool:
 
     # -- worker.py ---------------------------------------------------------------------------------
 
-    def claim(self, phase, total, grain):
+    def claim(self, me, phase, total, grain):
         """Mirrors `worker.claim`."""
-        word = yield load("CLAIM")
-        while word >> 32 == phase:
-            first = word & 0xFFFFFFFF
-            if first >= total:
-                return -1
-            seen = yield compare_and_swap("CLAIM", word, word + self.size_of(total - first, grain))
-            if seen == word:
-                return first
-            word = seen
-        return -1
+        if not (yield from self.is_open(phase)):
+            return 0, 0
+        k = 0
+        while k < self.parts:
+            part = (me + k) % self.parts
+            end = self.end_of(part, total)
+            word = yield load(f"CLAIM{part}")
+            while word >> 32 == phase and word & ITEM < end:
+                items = self.size_of(end - (word & ITEM), grain)
+                seen = yield compare_and_swap(f"CLAIM{part}", word, word + items)
+                if seen == word:
+                    return word & ITEM, (word & ITEM) + items
+                word = seen
+            k += 1
+        return 0, 0
+
+    def is_open(self, phase):
+        """`load(sync, OPEN) == phase`: whether the description that was read is of this phase."""
+        return (yield load("OPEN")) == phase
 
     @staticmethod
     def size_of(left, grain):
         """As `worker.size_of`: more than `grain` while many items are left."""
         return min(left, max(grain, left // 2))
 
-    def claim_of(self, kind, phase, total, grain):
+    def claim_of(self, me, kind, phase, total, grain):
         """The claim that `working` is given; a scheduler may claim by the kind of phase."""
-        return (yield from self.claim(phase, total, grain))
+        return (yield from self.claim(me, phase, total, grain))
 
     def wait_for_phase(self, phase):
         """Mirrors `worker.wait_for_phase`, with a sleep after every look: spinning adds no schedule."""
@@ -188,7 +211,11 @@ class Pool:
         before = yield add("DONE", items)
         return before + items == total
 
-    def work(self):
+    def program_of(self, me):
+        """The program of worker `me`; where there is one part, all workers' are one."""
+        return self.work if self.parts == 1 else partial(self.work, me)
+
+    def work(self, me=0):
         """Mirrors `worker.work`."""
         phase = yield from self.read_phase()
         while True:
@@ -197,17 +224,17 @@ class Pool:
             grain = yield load("GRAIN")
             if kind == STOP and (yield load("PHASE")) == phase:
                 return 0
-            first = yield from self.claim_of(kind, phase, total, grain)
-            if first < 0:
-                del kind, total, grain, first
+            first, last = yield from self.claim_of(me, kind, phase, total, grain)
+            del grain
+            if first == last:
+                del kind, total, first, last
                 if not (yield from self.wait_for_phase(phase)):
                     return 0
                 phase = yield from self.read_phase()
                 continue
-            items = self.size_of(total - first, grain)
-            del grain
-            yield from self.perform(kind, first, first + items)
-            del kind, first
+            items = last - first
+            yield from self.perform(kind, first, last)
+            del kind, first, last
             late = (yield load("EXPIRED")) if self.pauses else 0
             if (yield from self.count_done(items, total)):
                 del total, items
@@ -219,14 +246,18 @@ class Pool:
 
     # -- compiled.py -------------------------------------------------------------------------------
 
-    def entered(self):
+    def entered_as(self, me):
+        """As `program_of`, of a worker that is entered once per call."""
+        return self.entered if self.parts == 1 else partial(self.entered, me)
+
+    def entered(self, me=0):
         """A worker that Python enters once per call, in `CompiledEngine._call`."""
         call = 0
         while True:
             call = yield until_not("CALL", call)
             if call < 0:
                 return 0
-            yield from self.work()
+            yield from self.work(me)
             yield add("RETURNED", 1)
 
     def caller(self, workers):

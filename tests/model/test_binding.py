@@ -42,10 +42,10 @@ def test_two_workers_perform_the_part_of_a_third_that_never_comes():
 # -- mutants -------------------------------------------------------------------------------------------
 
 
-class LooksAtNoClaim(Binding):
+class LooksAtNothing(Binding):
     """Takes a part by its phase number alone, with descriptors that may be the next phase's."""
 
-    def still_open(self, phase):
+    def is_open(self, phase):
         return True
         yield
 
@@ -77,7 +77,7 @@ class OneParity(Binding):
 
 def test_a_part_taken_with_the_next_phases_descriptors_is_caught():
     with pytest.raises(Violation, match=r"ran twice|ran in|two transitions|letter|deadlock"):
-        run(LooksAtNoClaim(*STEP, parts=2))
+        run(LooksAtNothing(*STEP, parts=2))
 
 
 def test_a_part_taken_twice_is_caught():

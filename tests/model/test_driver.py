@@ -77,7 +77,7 @@ class Unbegun(Pool):
     """Still as the last step left it, which ended in phase 2."""
 
     def words(self):
-        return {**super().words(), "PHASE": 2, "CLAIM": 2 << 32, "KIND": STOP, "TOTAL": 0}
+        return {**super().words(), "PHASE": 2, "OPEN": 2, "CLAIM0": 2 << 32, "KIND": STOP, "TOTAL": 0}
 
     def begin(self):
         """Mirrors `worker.begin`."""

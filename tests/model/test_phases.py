@@ -9,6 +9,7 @@ from model.access import (
     add,
     block,
     block_while_equal,
+    compare_and_swap,
     load,
     mark,
     plain_load,
@@ -17,7 +18,7 @@ from model.access import (
     wake_all,
 )
 from model.machine import explore
-from model.pool import CLOSED, Phase, Pool
+from model.pool import ITEM, Phase, Pool
 
 RESUME, EXECUTE, SETTLE, OBSERVE = range(1, 5)
 GROWING = Phase(RESUME, 1, 1), Phase(EXECUTE, 2, 1)
@@ -26,12 +27,12 @@ STEP = Phase(EXECUTE, 2, 1), Phase(SETTLE, 3, 2), Phase(OBSERVE, 2, 1)
 
 def run(pool, workers, weak=False):
     """All schedules of workers on one call."""
-    return explore([pool.work] * workers, pool.words(), weak, pool.at_end)
+    return explore([pool.program_of(me) for me in range(workers)], pool.words(), weak, pool.at_end)
 
 
 def run_with_pauses(pool, workers):
     """All schedules of workers that are entered again until the step is finished."""
-    programs = [pool.entered] * workers + [lambda: pool.caller(workers), pool.clock]
+    programs = [pool.entered_as(me) for me in range(workers)] + [lambda: pool.caller(workers), pool.clock]
     return explore(programs, pool.words(), at_end=pool.at_end)
 
 
@@ -50,18 +51,31 @@ def test_two_workers_do_every_item_once_in_claims_that_shrink():
     assert run(Pool(Phase(EXECUTE, 5, 1), Phase(SETTLE, 2, 1)), 2).states > 2000
 
 
+@pytest.mark.parametrize("parts", [2, 3])
+def test_two_workers_do_every_item_of_parts_of_their_own_and_of_others_once(parts):
+    assert run(Pool(Phase(EXECUTE, 5, 1), Phase(SETTLE, 2, 1), parts=parts), 2).states > 5000
+
+
 def test_three_workers_do_every_item_once():
     assert run(Pool(*GROWING), 3).states > 50_000
 
 
+def test_three_workers_do_every_item_of_their_parts_once():
+    assert run(Pool(Phase(EXECUTE, 3, 1), parts=3), 3).states > 10_000
+
+
+@pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("plan", [GROWING, (Phase(EXECUTE, 3, 2), Phase(SETTLE, 2, 1))])
-def test_stale_values_do_not_mislead_two_workers(plan):
-    assert run(Pool(*plan), 2, weak=True).states > 5000
+def test_stale_values_do_not_mislead_two_workers(plan, parts):
+    assert run(Pool(*plan, parts=parts), 2, weak=True).states > 5000
 
 
-@pytest.mark.parametrize(("plan", "workers"), [(GROWING, 1), (STEP, 2), ((Phase(EXECUTE, 3, 1),), 3)])
-def test_a_paused_step_is_finished_by_later_calls(plan, workers):
-    assert run_with_pauses(Pool(*plan, pauses=True), workers).ends >= 1
+@pytest.mark.parametrize(
+    ("plan", "workers", "parts"),
+    [(GROWING, 1, 2), (STEP, 2, 1), (STEP, 2, 2), ((Phase(EXECUTE, 3, 1),), 3, 1)],
+)
+def test_a_paused_step_is_finished_by_later_calls(plan, workers, parts):
+    assert run_with_pauses(Pool(*plan, pauses=True, parts=parts), workers).ends >= 1
 
 
 def test_a_pause_need_not_wake_who_sleeps():
@@ -80,14 +94,13 @@ def test_a_pause_need_not_wake_who_sleeps():
 class NoPhaseNumber(Pool):
     """Claims by what is left, whatever phase it is of."""
 
-    def claim(self, phase, total, grain):
-        while True:
-            first = (yield add("CLAIM", grain)) & CLOSED
-            return first if first < total else -1
+    def claim(self, me, phase, total, grain):
+        first = (yield add("CLAIM0", grain)) & ITEM
+        return (first, first + grain) if first < total else (0, 0)
 
 
 class DescribesFirst(Pool):
-    """Overwrites the descriptors while the old phase's claim word is still in place."""
+    """Overwrites the description while it still passes for the old phase's."""
 
     def publish(self, following, kind, total, grain):
         phase = yield load("PHASE")
@@ -97,9 +110,18 @@ class DescribesFirst(Pool):
         yield store("GRAIN", grain)
         yield store("DONE", 0)
         yield mark("phase", following)
-        yield store("CLAIM", phase << 32)
+        yield store("OPEN", phase)
+        yield from self.open_parts(phase, total)
         yield add("PHASE", 1)
         yield from self.wake()
+
+
+class TrustsTheDescription(Pool):
+    """Claims without asking whether what it has read is of the phase that it has seen."""
+
+    def is_open(self, phase):
+        return True
+        yield
 
 
 class ResetsLate(Pool):
@@ -108,15 +130,29 @@ class ResetsLate(Pool):
     def publish(self, following, kind, total, grain):
         phase = yield load("PHASE")
         phase += 1
-        yield store("CLAIM", phase << 32 | CLOSED)
+        yield store("OPEN", phase)
         yield store("KIND", kind)
         yield store("TOTAL", total)
         yield store("GRAIN", grain)
         yield mark("phase", following)
-        yield store("CLAIM", phase << 32)
+        yield from self.open_parts(phase, total)
         yield add("PHASE", 1)
         yield store("DONE", 0)
         yield from self.wake()
+
+
+class KeepsToItsPart(Pool):
+    """Leaves the parts of others to them."""
+
+    def claim(self, me, phase, total, grain):
+        end = self.end_of(me, total)
+        word = yield load(f"CLAIM{me}")
+        while word >> 32 == phase and word & ITEM < end:
+            seen = yield compare_and_swap(f"CLAIM{me}", word, word + 1)
+            if seen == word:
+                return word & ITEM, (word & ITEM) + 1
+            word = seen
+        return 0, 0
 
 
 class CountsArrivals(Pool):
@@ -142,7 +178,7 @@ class LeavesUncounted(Pool):
         return (yield from super().count_done(items, total))
 
 
-@pytest.mark.parametrize("mutant", [NoPhaseNumber, DescribesFirst, ResetsLate])
+@pytest.mark.parametrize("mutant", [NoPhaseNumber, DescribesFirst, TrustsTheDescription, ResetsLate])
 def test_a_claim_that_crosses_phases_is_caught(mutant):
     with pytest.raises(Violation, match=r"ran twice|ran in|was seen done|two transitions|deadlock"):
         run(mutant(*GROWING), 2)
@@ -151,6 +187,11 @@ def test_a_claim_that_crosses_phases_is_caught(mutant):
 def test_counting_workers_instead_of_work_is_caught_when_one_of_two_comes():
     with pytest.raises(Violation, match=r"deadlock"):
         run(CountsArrivals(*GROWING), 1)
+
+
+def test_a_part_that_nobody_but_its_worker_claims_is_caught_when_one_of_two_comes():
+    with pytest.raises(Violation, match=r"deadlock"):
+        run(KeepsToItsPart(*GROWING, parts=2), 1)
 
 
 def test_leaving_before_counting_is_caught():
@@ -190,13 +231,13 @@ class WakesFirst(Pool):
     def publish(self, following, kind, total, grain):
         phase = yield load("PHASE")
         phase += 1
-        yield store("CLAIM", phase << 32 | CLOSED)
+        yield store("OPEN", phase)
         yield store("KIND", kind)
         yield store("TOTAL", total)
         yield store("GRAIN", grain)
         yield store("DONE", 0)
         yield mark("phase", following)
-        yield store("CLAIM", phase << 32)
+        yield from self.open_parts(phase, total)
         yield from self.wake()
         yield add("PHASE", 1)
 
@@ -264,13 +305,13 @@ class PublishesPlainly(Pool):
     def publish(self, following, kind, total, grain):
         phase = yield load("PHASE")
         phase += 1
-        yield store("CLAIM", phase << 32 | CLOSED)
+        yield store("OPEN", phase)
         yield store("KIND", kind)
         yield store("TOTAL", total)
         yield store("GRAIN", grain)
         yield store("DONE", 0)
         yield mark("phase", following)
-        yield store("CLAIM", phase << 32)
+        yield from self.open_parts(phase, total)
         yield plain_store("PHASE", phase)
         yield from self.wake()
 

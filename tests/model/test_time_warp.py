@@ -43,7 +43,7 @@ def test_every_message_is_received_once_and_no_cancellation_overtakes_its_event(
 class TrustsTheDescription(Partitions):
     """Claims without asking whether the description is of the phase that was seen."""
 
-    def is_described(self, phase):
+    def is_open(self, phase):
         return True
         yield
 

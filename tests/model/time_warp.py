@@ -30,24 +30,19 @@ class Partitions(Pool):
         """Those of the pool, and per partition the number of the phase that it was last claimed in."""
         return {**super().words(), **{f"TAKEN{p}": 0 for p in range(self.most)}}
 
-    def claim_of(self, kind, phase, total, grain):
+    def claim_of(self, me, kind, phase, total, grain):
         """Mirrors `worker.claim_partition`."""
         if kind != EXECUTE:
-            return (yield from self.claim(phase, total, grain))
-        if not (yield from self.is_described(phase)):
-            return -1
+            return (yield from self.claim(me, phase, total, grain))
+        if not (yield from self.is_open(phase)):
+            return 0, 0
         p = 0
         while p < total:
             last = yield load(f"TAKEN{p}")
             if last < phase and (yield from self.take(p, last, phase)):
-                return p
+                return p, p + 1
             p += 1
-        return -1
-
-    def is_described(self, phase):
-        """Whether the description that was read is of this phase."""
-        word = yield load("CLAIM")
-        return word >> 32 == phase
+        return 0, 0
 
     def take(self, p, last, phase):
         """The claim itself."""

@@ -7,20 +7,19 @@ import itertools
 import numpy as np
 import pytest
 
+from seer_env.runtime import layout
 from seer_env.runtime.layout import (
     ALIGNMENT,
     CACHE_LINE,
     CHUNK,
-    CLAIM,
+    CLAIMS,
     CONTROL,
-    FREE_CHUNKS,
     FREE_SLOTS,
     LEQ,
     MAX_EMISSIONS,
     MAX_ENTITIES,
     MAX_MICRO,
-    PHASE,
-    SYNC_WORDS,
+    STRIDE,
     WORKER,
     aligned_zeros,
     event_dtype,
@@ -85,12 +84,23 @@ def test_scalars_of_control_blocks_are_whole_words(dtype):
 
 
 def test_every_shared_word_is_alone_on_its_lines():
-    from seer_env.runtime import layout
-
-    names = ["PHASE", "CLAIM", "KIND", "TOTAL", "GRAIN", "DONE", "SLEEPERS", "PAUSED", "BUMP", "FREE_CHUNKS"]
+    names = [
+        "PHASE",
+        "OPEN",
+        "KIND",
+        "TOTAL",
+        "GRAIN",
+        "DONE",
+        "SLEEPERS",
+        "PAUSED",
+        "BUMP",
+        "FREE_CHUNKS",
+        "CLAIMS",
+    ]
     places = sorted(8 * getattr(layout, name) for name in names)
-    assert all(b - a >= ALIGNMENT for a, b in itertools.pairwise([*places, 8 * SYNC_WORDS]))
-    assert len({PHASE, CLAIM, FREE_CHUNKS}) == 3
+    assert all(b - a >= ALIGNMENT for a, b in itertools.pairwise(places))
+    assert places[-1] == 8 * CLAIMS  # behind which the claim words of the other workers are
+    assert 8 * STRIDE >= ALIGNMENT
 
 
 def test_a_worker_can_give_a_chunk_away_and_keep_as_much():

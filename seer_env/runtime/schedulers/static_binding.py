@@ -13,7 +13,7 @@ from numba import int64, types
 
 from seer_env.runtime.atomics import array_at, call3, compare_and_swap, load, prefetch, record_at, store
 from seer_env.runtime.compile import c_function, package_fingerprint
-from seer_env.runtime.layout import ALIGNMENT, CLAIM, CONTROL, MICRO_SHIFT, STRIDE, aligned_zeros
+from seer_env.runtime.layout import ALIGNMENT, CONTROL, MICRO_SHIFT, OPEN, STRIDE, aligned_zeros
 from seer_env.runtime.leq import HEADER, free_slot, kernel
 from seer_env.runtime.memory import Memory
 from seer_env.runtime.phases import ACT, EXECUTE, MOST_EVENTS, perform_boundary
@@ -243,15 +243,15 @@ def claim_part(control, worker, phase, kind, total, grain):
     """Claim one's own part, or one whose worker is not in the call; other phases as `worker.claim`."""
     if kind != EXECUTE:
         return claim(control, worker, phase, kind, total, grain)
-    if load(sync_of(control), CLAIM) >> 32 != phase:
-        return int64(-1)  # it is over, and `kind` may be that of the next
+    if load(sync_of(control), OPEN) != phase:
+        return int64(0), int64(0)  # it is over, and `kind` may be that of the next
     words = array_at(binding_of(control).words, np.int64)
     if take(words, worker, worker.index, phase):
-        return worker.index
+        return worker.index, worker.index + 1
     for p in range(total):
         if load(words, p * PART_WORDS + PRESENT) == 0 and take(words, worker, p, phase):
-            return p
-    return int64(-1)
+            return p, p + 1
+    return int64(0), int64(0)
 
 
 work = working("ross", claim_part, perform, transitions("ross", offering("ross", perform), advance))

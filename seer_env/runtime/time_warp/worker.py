@@ -6,7 +6,7 @@ import numpy as np
 from numba import int64
 
 from seer_env.runtime.atomics import add, array_at, call3, compare_and_swap, load, record_at
-from seer_env.runtime.layout import CLAIM, CONTROL, STRIDE
+from seer_env.runtime.layout import CONTROL, OPEN, STRIDE
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.phases import ACT, EXECUTE, SETTLE, perform_boundary
 from seer_env.runtime.time_warp.binding import prepare
@@ -31,8 +31,8 @@ def claim_partition(control, worker, phase, kind, total, grain):
     """Claim a partition in a phase of the window, the worker's own if it can be had; or as `claim`."""
     if kind != EXECUTE and kind != SETTLE:
         return claim(control, worker, phase, kind, total, grain)
-    if load(sync_of(control), CLAIM) >> 32 != phase:  # the description may be the next phase's
-        return int64(-1)
+    if load(sync_of(control), OPEN) != phase:  # the description may be the next phase's
+        return int64(0), int64(0)
     taken = array_at(warp_of(control).taken, np.int64)
     for k in range(total):
         p = (worker.index + k) % total
@@ -41,9 +41,9 @@ def claim_partition(control, worker, phase, kind, total, grain):
             if compare_and_swap(taken, p * STRIDE, last, phase) == last:
                 if kind == EXECUTE:
                     add(visiting_of(warp_of(control)), VISITED, int64(1))
-                return p
+                return p, p + 1
             worker.lost_claims += 1
-    return int64(-1)
+    return int64(0), int64(0)
 
 
 @kernel

@@ -56,12 +56,16 @@ class Patience(ParallelEnv):
 
 
 class Endless(ParallelEnv):
-    """Everyone earns 1 in every step, and is cut off after four; `broken` earns NaN in the third."""
+    """Everyone earns 1 in every step, and is cut off after four; `broken` earns NaN in the third.
+
+    `blind` sees NaN when an episode begins.
+    """
 
     metadata = {"name": "endless"}  # noqa: RUF012 - as PettingZoo has it
 
-    def __init__(self, broken: str | None = None, sizes=(1, 1)):
+    def __init__(self, broken: str | None = None, sizes=(1, 1), blind: str | None = None):
         self.possible_agents, self.agents, self.broken = ["anna", "berta"], [], broken
+        self.blind = blind
         self.sizes = dict(zip(self.possible_agents, sizes))
 
     def observation_space(self, agent):
@@ -72,7 +76,10 @@ class Endless(ParallelEnv):
 
     def reset(self, seed=None, options=None):
         self.agents, self.cycle, self.taken = list(self.possible_agents), 0, []
-        return self._seen(), {a: {} for a in self.agents}
+        seen = self._seen()
+        if self.blind is not None:
+            seen[self.blind][1] = np.nan
+        return seen, {a: {} for a in self.agents}
 
     def step(self, actions):
         self.cycle += 1

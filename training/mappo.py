@@ -113,9 +113,14 @@ class Worker:
         self._rollout = Rollout(batch, self.version)
 
     def decide(self, t: int) -> None:
-        """Choose the actions of step `t`, and judge the observations."""
+        """Choose the actions of step `t`, and judge the observations.
+
+        Raises:
+            TrainingError: an observation is not finite; names the agent.
+        """
         start = time.perf_counter()
         batch, worlds, live = self._rollout.batch, self.worlds, torch.from_numpy(self.worlds.live)
+        self._require_finite("observation", worlds.observations, self.lengths)
         observations = torch.from_numpy(worlds.observations)
         mask = None if worlds.masks is None else torch.from_numpy(worlds.masks)
         with torch.no_grad():
@@ -138,7 +143,8 @@ class Worker:
         start = time.perf_counter()
         batch, seconds, live = self._rollout.batch, self._rollout.seconds, self.worlds.live
         step = self.worlds.step(batch.actions[t].numpy())
-        self._require_finite(step, live)
+        self._require_finite("reward", step.rewards, self.lengths + 1)
+        self._require_finite("observation", step.final, self.lengths + 1)
         batch.rewards[t] = torch.from_numpy(self._shared(step.rewards))
         batch.ended[t] = torch.from_numpy(step.terminated | step.truncated)
         self._count(step, live)
@@ -207,15 +213,17 @@ class Worker:
             self._rollout.finished.append((float(self.returns[copy].mean()), int(self.lengths[copy])))
         self.returns[over], self.lengths[over] = 0.0, 0
 
-    def _require_finite(self, step: WorldStep, live: np.ndarray) -> None:
-        for what, values in (("reward", step.rewards), ("observation", step.final)):
-            if not np.isfinite(values.sum()):
-                bad = ~np.isfinite(values.reshape(*live.shape, -1)).all(axis=2)
-                copy, agent = np.argwhere(bad)[0].tolist()
-                raise TrainingError(
-                    f"the {what} of agent {self.worlds.names[agent]!r} in world {copy} is not finite in step "
-                    f"{self.lengths[copy] + 1} of its episode: {values[copy, agent].tolist()}"
-                )
+    def _require_finite(self, what: str, values: np.ndarray, steps: np.ndarray) -> None:
+        """Refuse `values` `[B, M, ...]` that are no numbers, `steps` `[B]` into the episodes."""
+        finite = np.isfinite(values)
+        if finite.all():
+            return
+        copy, agent = np.argwhere(~finite)[0][:2].tolist()
+        worlds = self.worlds
+        raise TrainingError(
+            f"the {what} of agent {worlds.names[agent]!r} in world {worlds.first + copy} is not finite in step "
+            f"{steps[copy]} of its episode: {values[copy, agent].tolist()}"
+        )
 
 
 class Learner:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from seer_env.commands.output import CommandError
 from seer_env.env import SeerParallelEnv
@@ -17,6 +18,10 @@ from seer_env.training.networks import Actor
 from seer_env.training.parallel import ParallelEpisode
 
 __all__ = ["ActorPolicy", "facing", "load_policy"]
+
+
+#: Agents whose actions are computed together: memory does not grow with the agents.
+AT_ONCE = 8192
 
 
 class ActorPolicy:
@@ -37,10 +42,14 @@ class ActorPolicy:
         info, mask = env.info_arrays, None
         if info is not None and "action_mask" in (info.dtype.names or ()):
             mask = torch.from_numpy(info["action_mask"] != 0)
-        with torch.no_grad():
-            policy = self._actor(torch.from_numpy(env.observations), mask)
-        actions = policy.sample(self._generator) if self._sample else policy.mode()
-        return actions.numpy()
+        observations = torch.from_numpy(env.observations)
+        masks = [None] * -(-len(observations) // AT_ONCE) if mask is None else mask.split(AT_ONCE)
+        return torch.cat([self._act(*rows) for rows in zip(observations.split(AT_ONCE), masks)]).numpy()
+
+    @torch.no_grad()
+    def _act(self, observations: Tensor, mask: Tensor | None) -> Tensor:
+        policy = self._actor(observations, mask)
+        return policy.sample(self._generator) if self._sample else policy.mode()
 
 
 def facing(env: SeerParallelEnv, policy: Policy, opponent: Policy, side: int) -> Policy:

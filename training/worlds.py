@@ -44,6 +44,7 @@ class Worlds(Protocol):
 
     Attributes:
         copies, names: `B`, and the names of the `M` agents of each.
+        first: number of the first of them in the run.
         observation_size: `D`.
         action_space: one agent's.
         observations: float32 `[B, M, D]`, at the current boundaries.
@@ -54,6 +55,7 @@ class Worlds(Protocol):
 
     copies: int
     names: list[str]
+    first: int
     observation_size: int
     action_space: spaces.Space
     observations: np.ndarray
@@ -86,7 +88,7 @@ class SeerWorlds:
     """
 
     def __init__(self, config: TrainConfig, first: int = 0):
-        self._first = first
+        self.first = first
         self._copies = make(
             config.env,
             copies=config.copies,
@@ -104,7 +106,7 @@ class SeerWorlds:
 
     def reset(self, seed: int) -> None:
         """See `Worlds`."""
-        self._copies.reset_arrays(seed=seed + self._first)
+        self._copies.reset_arrays(seed=seed + self.first)
         self._look()
 
     def step(self, actions: np.ndarray) -> WorldStep:
@@ -121,12 +123,12 @@ class SeerWorlds:
     def save(self, folder: Path) -> None:
         """See `Worlds`; a boundary file for each copy."""
         for copy in range(self.copies):
-            self._copies.save(copy, folder / f"world_{self._first + copy}.npz")
+            self._copies.save(copy, folder / f"world_{self.first + copy}.npz")
 
     def load(self, folder: Path, seed: int) -> np.ndarray:
         """See `Worlds`."""
         for copy in range(self.copies):
-            self._copies.load(copy, folder / f"world_{self._first + copy}.npz")
+            self._copies.load(copy, folder / f"world_{self.first + copy}.npz")
         self._look()
         return np.ones(self.copies, bool)
 
@@ -159,7 +161,7 @@ class ParallelWorlds:
     def __init__(
         self, make_env: Callable[[], ParallelEnv], copies: int, max_cycles: int | None = None, first: int = 0
     ):
-        self._first = first
+        self.first = first
         self._episodes = [ParallelEpisode(make_env(), max_cycles) for _ in range(copies)]
         sample = self._episodes[0]
         self.copies, self.names = copies, sample.possible_agents
@@ -168,7 +170,7 @@ class ParallelWorlds:
 
     def reset(self, seed: int) -> None:
         """See `Worlds`."""
-        for world, episode in enumerate(self._episodes, start=self._first):
+        for world, episode in enumerate(self._episodes, start=self.first):
             episode.reset_arrays(seed + world)
         self._look()
 
@@ -185,15 +187,15 @@ class ParallelWorlds:
 
     def save(self, folder: Path) -> None:
         """See `Worlds`; the seed and the actions of each running episode."""
-        for world, episode in enumerate(self._episodes, start=self._first):
+        for world, episode in enumerate(self._episodes, start=self.first):
             episode.save(folder / f"world_{world}.npz")
 
     def load(self, folder: Path, seed: int) -> np.ndarray:
         """See `Worlds`; an env goes on if its episode, played again, comes to the same."""
-        numbered = list(enumerate(self._episodes, start=self._first))
+        numbered = list(enumerate(self._episodes, start=self.first))
         went_on = np.array([episode.load(folder / f"world_{world}.npz") for world, episode in numbered])
         for copy in np.flatnonzero(~went_on).tolist():
-            self._episodes[copy].reset_arrays(seed + self._first + copy)
+            self._episodes[copy].reset_arrays(seed + self.first + copy)
         self._look()
         return went_on
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+import seer_env
 from seer_env.cli import main
 from seer_env.training.config import TrainConfig
+from seer_env.training.evaluate import play_episode
 from seer_env.training.trainer import train
 
 SETTINGS = """
@@ -25,7 +27,7 @@ hidden: [8]
 """
 
 
-def seer_env(*arguments: str) -> subprocess.CompletedProcess:
+def command_line(*arguments: str) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "seer_env.cli", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
@@ -36,7 +38,7 @@ def run(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("train")
     (folder / "battle.yaml").write_text(SETTINGS, encoding="utf-8")
     options = "--updates", "2", "--run", str(folder / "run")
-    done = seer_env("train", "--config", str(folder / "battle.yaml"), *options)
+    done = command_line("train", "--config", str(folder / "battle.yaml"), *options)
     assert done.returncode == 0, done.stderr
     assert "2 of 2 updates, 384 decisions" in done.stdout.replace("\n", " "), "2 x 8 steps of 2 x 12 agents"
     return folder / "run"
@@ -73,6 +75,26 @@ def test_play_films_more_agents_than_were_trained(run, tmp_path, capsys):
     with Image.open(film) as frames:
         assert frames.n_frames == 3
     assert "trained against rush" in capsys.readouterr().out
+
+
+def test_evaluate_lets_an_actor_act_for_ten_times_as_many_agents_as_it_was_trained_with(tmp_path, capsys):
+    """Beside the baselines in the very same episodes: those of the seeds, counted here once more."""
+    world = {"channels": 5, "max_guard": 2}
+    config = TrainConfig(
+        env="pcs_v0", world=world | {"n_agents": 16}, max_cycles=4, run=tmp_path, copies=1, updates=1,
+        rollout_steps=4, hidden=(8,),
+    )  # fmt: skip
+    train(config)
+    options = "--agents", "160", "--episodes", "2", "--seed", "7", "--json", str(tmp_path / "found.json")
+    assert main(["evaluate", str(tmp_path), *options]) == 0
+    assert "160 agents, seeds 7 to 8" in " ".join(capsys.readouterr().out.split())
+    found = json.loads((tmp_path / "found.json").read_text())["policies"]
+    assert found.keys() == {"trained", "random", "fixed", "guard", "threshold"}
+    env = seer_env.make("pcs_v0", n_agents=160, max_cycles=4, **world)
+    for name in ("fixed", "guard"):
+        rewards = [play_episode(env, env.policies[name], seed)["reward"] for seed in (7, 8)]
+        assert found[name]["reward"][0] == pytest.approx(sum(rewards) / 2)
+    env.close()
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +182,7 @@ def test_training_without_its_packages_says_what_to_install(monkeypatch, capsys)
 def test_a_world_is_stepped_without_torch():
     program = """
 import sys
+import seer_env
 from seer_env.cli import main
 import seer_env.envs.aircraft_v0, seer_env.envs.battle_v0, seer_env.envs.pcs_v0
 status = main("run flock_v0 --agents 8 --steps 2 --scheduler python".split())

@@ -11,7 +11,9 @@ from seer_env.envs.battle.constants import STAY
 from seer_env.envs.pcs.policies import with_guards
 from seer_env.envs.pcs.search import evaluate
 from seer_env.training.evaluate import Battles, EvaluationError, bootstrap, fight, play_episode, wilson
+from seer_env.training.networks import Actor
 from seer_env.training.parallel import ParallelEpisode
+from seer_env.training.policies import ActorPolicy
 
 
 def test_wilson_by_hand():
@@ -93,3 +95,23 @@ def test_a_reward_that_is_not_a_number_stops_the_comparison_with_the_agents_name
         EvaluationError, match="reward of agent 'berta' is not finite in step 3 of the episode"
     ):
         play_episode(env, env.policies["random"], 0)
+
+
+class Recorded(ActorPolicy):
+    """Notes how many agents it is asked for at once."""
+
+    def _act(self, observations, mask):
+        self.rows = [*getattr(self, "rows", []), len(observations)]
+        return super()._act(observations, mask)
+
+
+@pytest.mark.parametrize("world", ["pcs_v0", "battle_v0"], ids=["without masks", "with masks"])
+def test_an_actor_acts_for_ten_times_as_many_agents_a_part_at_a_time(world, monkeypatch):
+    few, many = (seer_env.make(world, n_agents=n, scheduler="python") for n in (16, 160))
+    actor = Actor(few.model.observation_size, few.model.action_space, hidden=(8,))
+    many.reset_arrays(seed=3)
+    whole = ActorPolicy(actor)(many)
+    monkeypatch.setattr("seer_env.training.policies.AT_ONCE", 48)
+    policy = Recorded(actor)
+    assert np.allclose(policy(many), whole, atol=1e-5)
+    assert policy.rows == [48, 48, 48, 16]

@@ -48,6 +48,14 @@ def test_a_reward_that_is_not_a_number_stops_with_the_agents_name(tmp_path):
         train(config)
 
 
+def test_what_the_first_observation_lacks_stops_with_the_agents_name(tmp_path):
+    config = TrainConfig(env=f"{GAMES}:Endless", world={"blind": "berta"}, run=tmp_path, copies=2)
+    with pytest.raises(
+        TrainingError, match="observation of agent 'berta' in world 0 is not finite in step 0"
+    ):
+        train(config)
+
+
 def test_neighbours_rewards_count_where_the_world_is_a_graph():
     ring = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2])
     config = TrainConfig(

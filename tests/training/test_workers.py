@@ -7,10 +7,11 @@ import sys
 
 import pytest
 import torch
-from training_runs import FLOCK, files, interrupted_after
+from training_runs import FLOCK, GAMES, files, interrupted_after
 
 from seer_env.training.checkpoints import find_checkpoint
 from seer_env.training.config import ConfigError, load_config
+from seer_env.training.mappo import TrainingError
 from seer_env.training.rollouts import Rollout, Rollouts
 from seer_env.training.sources import open_rollouts, open_share
 from seer_env.training.trainer import train
@@ -89,6 +90,14 @@ def test_a_run_of_workers_goes_on_bit_for_bit(tmp_path, monkeypatch):
     train(parts, resume=find_checkpoint(parts.run))
     assert {"worker_0/world_0.npz", "worker_1/world_1.npz", "worker_1/world_2.npz"} <= files(whole.run).keys()
     assert files(whole.run) == files(parts.run)
+
+
+def test_a_reward_that_is_not_a_number_names_the_world_by_its_number_in_the_run():
+    config = dataclasses.replace(TWO, env=f"{GAMES}:Endless", world={"broken": "berta"})
+    _, second = open_share(config, 1)
+    second.reset(5)
+    with pytest.raises(TrainingError, match="reward of agent 'berta' in world 1 is not finite in step 3"):
+        second.collect()
 
 
 def test_more_workers_than_worlds_are_refused():

@@ -219,10 +219,10 @@ class Worker:
         if finite.all():
             return
         copy, agent = np.argwhere(~finite)[0][:2].tolist()
-        worlds = self.worlds
+        name, world = self.worlds.names[agent], self.worlds.first + copy
         raise TrainingError(
-            f"the {what} of agent {worlds.names[agent]!r} in world {worlds.first + copy} is not finite in step "
-            f"{steps[copy]} of its episode: {values[copy, agent].tolist()}"
+            f"the {what} of agent {name!r} in world {world} is not finite in step {steps[copy]} of its "
+            f"episode: {values[copy, agent].tolist()}"
         )
 
 

@@ -17,7 +17,7 @@ from seer_env.training.rollouts import Rollouts
 from seer_env.training.workers import Workers
 from seer_env.training.worlds import Worlds, open_worlds
 
-__all__ = ["open_rollouts", "open_share"]
+__all__ = ["open_groups", "open_rollouts", "open_share"]
 
 
 def open_rollouts(config: TrainConfig) -> tuple[Networks, Rollouts]:
@@ -40,7 +40,7 @@ def open_rollouts(config: TrainConfig) -> tuple[Networks, Rollouts]:
 
 def open_share(config: TrainConfig, index: int) -> tuple[Networks, Rollouts]:
     """What the `index`-th worker of a run rolls out, and networks for it, the same in every worker."""
-    groups = _open_groups(config, index)
+    groups = open_groups(config, index)
     networks = _new_networks(groups[0], config)
     _, acting, _ = np.random.SeedSequence(config.seed).generate_state(3).tolist()
     workers = [
@@ -52,7 +52,7 @@ def open_share(config: TrainConfig, index: int) -> tuple[Networks, Rollouts]:
     return networks, members[0] if len(members) == 1 else InTurn(members)
 
 
-def _open_groups(config: TrainConfig, index: int) -> list[Worlds]:
+def open_groups(config: TrainConfig, index: int = 0) -> list[Worlds]:
     """A worker's worlds, in the groups that it rolls out by themselves; sizes differ by one at most."""
     own = config.ring * config.micro_batches
     groups = config.workers * own

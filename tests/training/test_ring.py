@@ -12,7 +12,8 @@ import torch
 from seer_env.training.buffer import Batch
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.mappo import TrainingError, Worker
-from seer_env.training.trainer import open_groups, set_up
+from seer_env.training.sources import open_groups
+from seer_env.training.trainer import set_up
 
 GAMES = Path(__file__).parents[1] / "parallel_games.py"
 

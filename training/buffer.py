@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,24 +65,16 @@ class Batch:
     returns: Tensor
 
     @classmethod
-    def empty(
-        cls,
-        shape: tuple[int, int, int],
-        observation: int,
-        action: int,
-        choices: int | None,
-        device: torch.device | str = "cpu",
-    ) -> Batch:
+    def empty(cls, shape: tuple[int, int, int], observation: int, action: int, choices: int | None) -> Batch:
         """Zeros for `shape` (T, B, M), and sizes `D`, `A`, `C`; no masks if `choices` is None."""
         numbers = ("log_probs", "rewards", "values", "following", "advantages", "returns")
-        flags = partial(torch.zeros, dtype=torch.bool, device=device)
         return cls(
-            observations=torch.zeros(*shape, observation, device=device),
-            actions=torch.zeros(*shape, action, device=device),
-            masks=None if choices is None else flags(*shape, choices),
-            **{name: torch.zeros(shape, device=device) for name in numbers},
-            ended=flags(shape),
-            active=flags(shape),
+            observations=torch.zeros(*shape, observation),
+            actions=torch.zeros(*shape, action),
+            masks=None if choices is None else torch.zeros(*shape, choices, dtype=torch.bool),
+            **{name: torch.zeros(shape) for name in numbers},
+            ended=torch.zeros(shape, dtype=torch.bool),
+            active=torch.zeros(shape, dtype=torch.bool),
         )
 
     def tensors(self) -> dict[str, Tensor]:
@@ -91,7 +83,7 @@ class Batch:
         return {name: tensor for name, tensor in fields.items() if tensor is not None}
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Tensor], device: torch.device | str = "cpu") -> Batch:
+    def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Batch:
         """The batch with these fields.
 
         Raises:
@@ -101,7 +93,7 @@ class Batch:
         missing = set(names) - {"masks"} - tensors.keys()
         if missing:
             raise KeyError(f"a batch has {sorted(missing)} too")
-        return cls(**{name: tensors[name].to(device) if name in tensors else None for name in names})  # type: ignore[arg-type]  # masks may be None
+        return cls(**{name: tensors.get(name) for name in names})  # type: ignore[arg-type]  # masks may be None
 
     @classmethod
     def together(cls, batches: Sequence[Batch]) -> Batch:
@@ -114,9 +106,17 @@ class Batch:
         """Views of the same memory: the first `copies[0]` worlds, the next `copies[1]`, and so on."""
         split = {name: tensor.split(copies, dim=1) for name, tensor in self.tensors().items()}
         return [
-            Batch.of_tensors({name: parts[i] for name, parts in split.items()}, self.active.device)
-            for i in range(len(copies))
+            Batch.of_tensors({name: parts[i] for name, parts in split.items()}) for i in range(len(copies))
         ]
+
+    def write(self, t: int, live: np.ndarray, **rows: Tensor | None) -> None:
+        """Fill in fields of step `t`, on the CPU, for those who are live (bool `[B, M]`); None is left out.
+
+        Without torch, whose operations give way to other threads each time, however small they are.
+        """
+        for name, values in rows.items():
+            if values is not None:
+                getattr(self, name).numpy()[t][live] = values.cpu().numpy()
 
     def minibatches(self, size: int, group_size: int, generator: torch.Generator) -> Iterator[Minibatch]:
         """Every decision once, in random minibatches of about `size` decisions, never more.
@@ -138,7 +138,7 @@ class Batch:
     def _flat(self) -> Batch:
         """The same memory with steps and worlds on one axis, `[T * B, M, ...]`."""
         flat = {name: tensor.flatten(0, 1) for name, tensor in self.tensors().items()}
-        return Batch.of_tensors(flat, self.active.device)
+        return Batch.of_tensors(flat)
 
 
 def _chosen(flat: Batch, moments: Tensor, group: Tensor) -> Minibatch | None:

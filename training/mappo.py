@@ -79,6 +79,7 @@ class Worker:
         self.worlds, self.networks, self.generator = worlds, networks, generator
         self.resumable, self.version = True, 0
         self._steps, self._neighbour_reward = config.rollout_steps, config.neighbour_reward
+        self._at_once, self._device = config.minibatch_size, torch.device("cpu")
         self.returns = np.zeros((worlds.copies, len(worlds.names)))
         self.lengths = np.zeros(worlds.copies, np.int64)
 
@@ -112,26 +113,25 @@ class Worker:
         """Begin a rollout that fills `batch`."""
         self._rollout = Rollout(batch, self.version)
 
+    @torch.no_grad()
     def decide(self, t: int) -> None:
-        """Choose the actions of step `t`, and judge the observations.
+        """Choose the actions of step `t`.
 
         Raises:
             TrainingError: an observation is not finite; names the agent.
         """
         start = time.perf_counter()
-        batch, worlds, live = self._rollout.batch, self.worlds, torch.from_numpy(self.worlds.live)
-        self._require_finite("observation", worlds.observations, self.lengths)
-        observations = torch.from_numpy(worlds.observations)
-        mask = None if worlds.masks is None else torch.from_numpy(worlds.masks)
-        with torch.no_grad():
-            policy = self.networks.actor(observations[live], None if mask is None else mask[live])
-            actions = policy.sample(self.generator)
-            batch.log_probs[t][live] = policy.log_prob(actions)
-        batch.values[t] = self._values(observations, live)
-        batch.observations[t][live], batch.actions[t][live] = observations[live], actions
-        batch.active[t] = live
-        if batch.masks is not None and mask is not None:
-            batch.masks[t] = mask
+        batch, live, masks = self._rollout.batch, self.worlds.live, self.worlds.masks
+        self._require_finite("observation", self.worlds.observations, self.lengths)
+        observations = torch.from_numpy(self.worlds.observations[live])
+        allowed = None if masks is None else torch.from_numpy(masks[live])
+        policy = self.networks.actor(
+            observations.to(self._device), None if allowed is None else allowed.to(self._device)
+        )
+        actions = policy.sample(self.generator)
+        log_probs = policy.log_prob(actions)
+        batch.active.numpy()[t] = live
+        batch.write(t, live, observations=observations, actions=actions, log_probs=log_probs, masks=allowed)
         self._rollout.seconds["inference"] += time.perf_counter() - start
 
     def step(self, t: int) -> None:
@@ -142,26 +142,28 @@ class Worker:
         """
         start = time.perf_counter()
         batch, seconds, live = self._rollout.batch, self._rollout.seconds, self.worlds.live
-        step = self.worlds.step(batch.actions[t].numpy())
+        step = self.worlds.step(batch.actions.numpy()[t])
         self._require_finite("reward", step.rewards, self.lengths + 1)
         self._require_finite("observation", step.final, self.lengths + 1)
-        batch.rewards[t] = torch.from_numpy(self._shared(step.rewards))
-        batch.ended[t] = torch.from_numpy(step.terminated | step.truncated)
+        batch.rewards.numpy()[t] = self._shared(step.rewards)
+        batch.ended.numpy()[t] = step.terminated | step.truncated
         self._count(step, live)
         spent = time.perf_counter() - start
         seconds["window"] += step.window_s
         seconds["outputs"] += step.outputs_s
         seconds["other"] += spent - step.window_s - step.outputs_s
-        cut = torch.from_numpy(step.truncated & ~step.terminated)
+        cut = step.truncated & ~step.terminated
         if cut.any():
-            batch.following[t] = self._values(torch.from_numpy(step.final), cut)
+            batch.following[t] = self._judged(step.final, cut)
 
     def end(self) -> Rollout:
         """The rollout, complete."""
-        batch = self._rollout.batch
-        after = self._values(torch.from_numpy(self.worlds.observations), torch.from_numpy(self.worlds.live))
+        start, batch = time.perf_counter(), self._rollout.batch
+        batch.values[:] = self._values(batch.observations, batch.active)
+        after = self._judged(self.worlds.observations, self.worlds.live)
         going_on = torch.cat([batch.values[1:], after[None]])
         batch.following[:] = torch.where(batch.ended, batch.following, going_on)
+        self._rollout.seconds["inference"] += time.perf_counter() - start
         return self._rollout
 
     def save(self, folder: Path) -> dict[str, Tensor]:
@@ -187,11 +189,19 @@ class Worker:
         self.worlds.close()
 
     def _values(self, observations: Tensor, live: Tensor) -> Tensor:
-        """Values `[B, M]` of observations `[B, M, D]`, zeros where not live."""
+        """Values `[T, B, M]` of observations `[T, B, M, D]`, zeros where not live."""
         values = torch.zeros(live.shape)
-        world = live.nonzero()[:, 0]
-        values[live] = self.networks.critic.values(observations[live], world, len(live))
+        at_once = max(1, self._at_once // live[0].numel())  # steps, which bounds memory
+        for some, seen, present in zip(*(each.split(at_once) for each in (values, observations, live))):
+            present = present.flatten(0, 1)
+            rows, world = seen.flatten(0, 1)[present], present.nonzero()[:, 0]
+            judged = self.networks.critic.values(rows.to(self._device), world.to(self._device), len(present))
+            some.flatten(0, 1)[present] = judged.cpu()
         return values
+
+    def _judged(self, observations: np.ndarray, live: np.ndarray) -> Tensor:
+        """Values `[B, M]` of the observations `[B, M, D]` of one moment."""
+        return self._values(torch.from_numpy(observations)[None], torch.from_numpy(live)[None])[0]
 
     def _shared(self, rewards: np.ndarray) -> np.ndarray:
         """Rewards `[B, M]` and, weighted, the sum of the neighbours'."""

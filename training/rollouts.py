@@ -51,11 +51,11 @@ class Rollout:
         }
 
     @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Tensor], device: torch.device | str = "cpu") -> Rollout:
+    def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Rollout:
         """The rollout that `tensors` were made of."""
         version, earned, elapsed_s, *seconds = tensors["numbers"].tolist()
         finished = [(mean, int(length)) for mean, length in tensors["finished"].tolist()]
-        batch = Batch.of_tensors(under("batch", tensors), device)
+        batch = Batch.of_tensors(under("batch", tensors))
         return cls(batch, int(version), earned, finished, dict(zip(PARTS, seconds)), elapsed_s)
 
 

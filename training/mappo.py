@@ -247,7 +247,9 @@ class Learner:
 
     def __init__(self, networks: Networks, config: TrainConfig, generator: torch.Generator):
         self.networks, self.config, self.generator = networks, config, generator
-        self.optimiser = torch.optim.Adam(networks.parameters(), lr=config.learning_rate, eps=1e-5)
+        self.optimiser = torch.optim.Adam(
+            networks.parameters(), lr=config.learning_rate, eps=1e-5, fused=True
+        )
 
     def update(self, batch: Batch, index: int, version: int | None = None) -> dict[str, float]:
         """Train on a rollout.

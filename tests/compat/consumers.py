@@ -50,29 +50,37 @@ def main(names: list[str]) -> int:
 
 def check(consumer: str) -> Row:
     """Install the project and a consumer, and run its tests; the environment is kept if they fail."""
-    place = ENVIRONMENTS / consumer
+    place, ran = ENVIRONMENTS / consumer, what_runs(consumer)
     print(f"-- {consumer}: a fresh environment in {place}", flush=True)
     venv.create(place, clear=True, with_pip=True)
     python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for what in (["pip>=25.1"], ["--editable", ".", "--group", f"compat-{consumer}"]):  # 25.1 knows groups
-        installed = subprocess.run([*pip, *what], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        if installed.returncode:
-            return Row(consumer, "", what_runs(consumer), last_error(installed.stderr), False)
-    report, start = place / "report.xml", perf_counter()
-    command = [python, "-m", "pytest", f"--junitxml={report}", FOLDER / f"test_{consumer}.py"]
-    status = subprocess.run(command, cwd=ROOT).returncode
-    text, passed = outcome(report.read_text(encoding="utf-8")) if report.exists() else ("no report", False)
-    row = Row(
-        consumer,
-        versions(python, CONSUMERS[consumer]),
-        what_runs(consumer),
-        f"{text}, {perf_counter() - start:.0f} s",
-        passed and status == 0,
+    error = install(python, "pip>=25.1") or install(
+        python, "--editable", ".", "--group", f"compat-{consumer}"
     )
-    if row.passed:
+    if error:
+        return Row(consumer, "", ran, error, False)
+    start = perf_counter()
+    text, passed = test(python, FOLDER / f"test_{consumer}.py", place / "report.xml")
+    version = versions(python, CONSUMERS[consumer])
+    if passed:
         rmtree(place)
-    return row
+    return Row(consumer, version, ran, f"{text}, {perf_counter() - start:.0f} s", passed)
+
+
+def install(python: Path, *what: str) -> str:
+    """Why pip cannot install `what`; empty if it did. The first pip that knows groups is 25.1."""
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what]
+    run = subprocess.run(pip, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    return first_error(run.stderr) if run.returncode else ""
+
+
+def test(python: Path, file: Path, report: Path) -> tuple[str, bool]:
+    """Run pytest on a file: how it went, and whether all of it passed."""
+    run = subprocess.run([python, "-m", "pytest", f"--junitxml={report}", file], cwd=ROOT)
+    if not report.exists():
+        return f"pytest ended with {run.returncode}", False
+    text, passed = outcome(report.read_text(encoding="utf-8"))
+    return text, passed and run.returncode == 0
 
 
 def what_runs(consumer: str) -> str:
@@ -103,8 +111,8 @@ def outcome(report: str) -> tuple[str, bool]:
     return ", ".join(words), good > 0 and not bad
 
 
-def last_error(stderr: str) -> str:
-    """Why pip failed: the first of its lines that says so."""
+def first_error(stderr: str) -> str:
+    """The first line in which pip says why it failed."""
     errors = [line for line in stderr.splitlines() if line.startswith("ERROR")]
     return errors[0] if errors else "pip failed"
 

@@ -53,6 +53,6 @@ def test_an_unknown_consumer_is_an_error_that_lists_the_known():
 
 def test_the_reason_why_pip_failed_is_in_the_table():
     why = "ERROR: Cannot install a and b"
-    assert consumers.last_error(f"WARNING: x\n{why}\nERROR: ResolutionImpossible") == why
+    assert consumers.first_error(f"WARNING: x\n{why}\nERROR: ResolutionImpossible") == why
     row = consumers.Row("torchrl", "", "all", why, False)
     assert consumers.table([row]).splitlines()[1].endswith(f"FAILED: {why}")

@@ -100,7 +100,7 @@ class Batch:
         """A copy of batches of as many steps, whose worlds follow one another."""
         tensors = [batch.tensors() for batch in batches]
         whole = {name: torch.cat([each[name] for each in tensors], dim=1) for name in tensors[0]}
-        return cls.of_tensors(whole, batches[0].active.device)
+        return cls.of_tensors(whole)
 
     def split(self, copies: Sequence[int]) -> list[Batch]:
         """Views of the same memory: the first `copies[0]` worlds, the next `copies[1]`, and so on."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "arrays.md"
+PAGE = Path(__file__).parents[2] / "docs" / "arrays.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

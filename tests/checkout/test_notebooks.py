@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from notebooks.kernels import executed, nbformat
+from kernels import executed, nbformat
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 FILES = sorted(FOLDER.glob("*.ipynb"))

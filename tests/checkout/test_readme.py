@@ -10,7 +10,7 @@ import pytest
 
 from seer_env.registration import registry
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from notebooks.kernels import notebook
+from kernels import notebook
 
 WORLD = """from enum import IntEnum
 import numpy as np

@@ -9,7 +9,7 @@ import pytest
 
 from seer_env.envs import epidemic_v0
 
-TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 TEXT = TUTORIAL.read_text(encoding="utf-8")
 
 

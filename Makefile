@@ -11,13 +11,14 @@ CHECK_PYTHON = import sys; v = sys.version_info; (3, 10) <= v < (3, 14) or sys.e
 needed, and $(PYTHON) is %d.%d: name another with PYTHON=/path/to/python3.12" % v[:2])
 
 .DELETE_ON_ERROR:
-.PHONY: help install dev demo test test-ray test-compat lint docs format stress bench clean
+.PHONY: help install dev demo test test-ray test-compat test-wheel lint docs format stress bench clean
 
 help:
 	@echo "make demo    fly 400 aircraft for 300 steps and draw demo.png"
 	@echo "make test    the test suite"
 	@echo "make test-ray   the tests of workers as Ray actors (about two minutes)"
 	@echo "make test-compat   every consumer's tests, each in a fresh environment (CONSUMER=torchrl: one)"
+	@echo "make test-wheel   build sdist and wheel, and test the wheel in a fresh environment elsewhere"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    API pages from the docstrings, in build/docs; fails on a broken reference"
 	@echo "make format  rewrite the sources in the project's format"
@@ -55,6 +56,17 @@ test: $(DEV_STAMP)
 test-ray: $(DEV_STAMP)
 	@$(PIP) -e '.[ray]'
 	$(VENV)/bin/python -m pytest -m ray
+
+# Far from the checkout: a copy of the tests but those in tests/checkout, which read the repository's files.
+test-wheel:
+	@$(PYTHON) -c '$(CHECK_PYTHON)'
+	rm -rf dist
+	set -e; away=$$(mktemp -d); trap 'rm -rf "$$away"' EXIT; \
+	$(PYTHON) -m venv "$$away/venv"; pip="$$away/venv/bin/python -m pip install --quiet --disable-pip-version-check"; \
+	$$pip build; "$$away/venv/bin/python" -m build --outdir dist .; \
+	$$pip "$$(echo dist/*.whl)[dev]"; \
+	cp -R pyproject.toml tests "$$away"; rm -rf "$$away/tests/checkout"; \
+	cd "$$away"; venv/bin/python -m pytest $(PYTEST)
 
 # Environments of its own, and none of .venv: see tests/compat/consumers.py
 test-compat:

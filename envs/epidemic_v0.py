@@ -5,6 +5,7 @@ from enum import IntEnum
 import numpy as np
 from gymnasium import spaces
 
+from seer_env.checks import number, pairs, whole
 from seer_env.model import EventModel, handles, output
 
 Kind = IntEnum("Kind", "KEEP_DISTANCE CATCH HEAR", start=0)
@@ -20,8 +21,11 @@ class Epidemic(EventModel):
 
     def __init__(self, n_agents=500, patients=5, gap=14.0, illness=7.0, edges=None):
         """Days to the first meeting on an edge (`gap`) and of `illness`: means. `edges`: int `[E, 2]`."""
+        n_agents, patients = whole("n_agents", n_agents), whole("patients", patients, 0, n_agents)
+        gap, illness = number("gap", gap, positive=True), number("illness", illness, positive=True)
         if edges is None:
             edges = np.random.default_rng(0).integers(n_agents, size=(3 * n_agents, 2))
+        edges = pairs("edges", edges, n_agents)
         ends = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)  # sorted: a block per person
         ends = ends[ends[:, 0] != ends[:, 1]]  # nobody meets themselves
         tables = {"start": np.searchsorted(ends[:, 0], np.arange(n_agents + 1)), "neighbour": ends[:, 1]}

@@ -23,9 +23,9 @@ class Flock(EventModel):
     observation_space = spaces.Box(-5.0, 5.0, (18,), np.float32)  # no velocity passes DT / (1 - 0.95) = 2
 
     def __init__(self, n_agents: int = 500):
-        side = float(np.sqrt(n_agents / 2.0))  # about six neighbours
+        super().__init__(n_agents)
+        side = self.params["side"] = float(np.sqrt(n_agents / 2.0))  # about six neighbours
         self.grid = Grid(("x", "y"), cell=RADIUS, low=(0.0, 0.0), high=(side, side), wrap=True)
-        super().__init__(n_agents, params={"side": side})
 
     def reset(self, state, schedule, rng):
         state["x"], state["y"] = rng.random((2, self.n_agents)) * self.params["side"]

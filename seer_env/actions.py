@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
+from seer_env.checks import flag
 from seer_env.errors import SeerError
 from seer_env.legal_actions import CLIP, PLAIN, STRICT, WHOLE, legalise
 
@@ -42,7 +43,7 @@ class ActionReader:
 
     def __init__(self, model: EventModel, strict: bool = False, copies: int = 1):
         self.space = model.action_space
-        self.strict = strict
+        self.strict = flag("strict_actions", strict)
         self._agents, self._size = copies * model.n_agents, model.action_size
         self._shape = self.space.shape or ()
         # AgileRL squeezes actions, so that those of one number lose their dimension.

@@ -95,17 +95,25 @@ def from_arrays(
         ModelError: the declaration cannot work.
         TypeError: an argument that there is not.
     """
-    foreign = sorted(set(declared) - {*DECLARED, *FUNCTIONS, *HANDED})
-    if foreign:
-        raise TypeError(f"from_arrays takes no {foreign}: what has events is a subclass of EventModel")
-    declared |= {"array_step": step, "observe": observe}
-    for name, function in {"start": start, **declared}.items():
-        wanted = name in ("start", "array_step", "observe", *FUNCTIONS)
-        if wanted and (not callable(function) or isinstance(function, staticmethod)):
-            raise ModelError(f"{name.removeprefix('array_')} must be a plain function, got {function!r}")
+    functions = {"array_step": step, "observe": observe}
+    _check_names(declared)
+    _check_functions({"start": start, **functions, **declared})
     declared |= {"entity": entity, "observation_space": observation_space, "action_space": action_space}
     handed = {name: declared.pop(name) for name in HANDED if name in declared}
     size = n_agents if n_entities is None else n_entities
-    model = ArrayModel(start, declared, n_entities=size, n_agents=n_agents, **handed)
+    model = ArrayModel(start, declared | functions, n_entities=size, n_agents=n_agents, **handed)
     model.validate()
     return model
+
+
+def _check_names(declared: Mapping[str, Any]) -> None:
+    foreign = sorted(set(declared) - {*DECLARED, *FUNCTIONS, *HANDED})
+    if foreign:
+        raise TypeError(f"from_arrays takes no {foreign}: what has events is a subclass of EventModel")
+
+
+def _check_functions(given: Mapping[str, Any]) -> None:
+    for name in sorted(given.keys() & {"array_step", "start", "observe", *FUNCTIONS}):
+        function = given[name]
+        if not callable(function) or isinstance(function, staticmethod):
+            raise ModelError(f"{name.removeprefix('array_')} must be a plain function, got {function!r}")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import numbers
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from seer_env.errors import ModelError
 
-__all__ = ["flag", "number", "whole"]
+__all__ = ["LARGEST", "divided", "flag", "number", "pairs", "whole"]
+
+#: No quantity of a world is larger in size: products of several stay finite.
+LARGEST = 1e12
 
 
 def whole(
@@ -46,7 +51,7 @@ def number(name: str, value: Any, least: float = -math.inf, *, positive: bool = 
     """`value` as a float, if it is a finite real number, no bool, of at least `least` or above 0.
 
     Raises:
-        ModelError: it is not.
+        ModelError: it is not, or beyond `LARGEST`.
     """
     try:
         real = math.nan if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
@@ -55,6 +60,8 @@ def number(name: str, value: Any, least: float = -math.inf, *, positive: bool = 
     if not math.isfinite(real) or real < least or (positive and real <= 0):
         span = " above 0" if positive else f" from {least:g} up" if least > -math.inf else ""
         raise ModelError(f"{name} must be a finite number{span}, got {value!r}")
+    if abs(real) > LARGEST:
+        raise ModelError(f"{name} must be a number of at most {LARGEST:g} in size, got {value!r}")
     return real
 
 
@@ -67,3 +74,27 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise ModelError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def pairs(name: str, values: Any, below: int) -> np.ndarray:
+    """`values` as an array `[E, 2]`, if they are pairs of integers from 0 to `below - 1`, such as edges.
+
+    Raises:
+        ModelError: they are not.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
+        raise ModelError(f"{name} must be integers of shape [E, 2], got {array.dtype} of shape {array.shape}")
+    if array.size and not 0 <= array.min() <= array.max() < below:
+        raise ModelError(f"{name} must be from 0 to {below - 1}, got {array.min()} to {array.max()}")
+    return array
+
+
+def divided(kind: type, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keyword arguments that are fields of a dataclass with a default, and the others.
+
+    The fields `n_agents` and `parameters` are not: they hold the number of agents, and the others.
+    """
+    names = {field.name for field in dataclasses.fields(kind)} - {"n_agents", "parameters"}
+    own = {name: value for name, value in arguments.items() if name in names}
+    return own, {name: value for name, value in arguments.items() if name not in names}

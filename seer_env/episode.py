@@ -15,7 +15,7 @@ from gymnasium.utils import seeding
 from seer_env.actions import ActionReader
 from seer_env.checking import CrossCheck
 from seer_env.checkpoint import Snapshot, load_snapshot, save_snapshot
-from seer_env.checks import whole
+from seer_env.checks import flag, whole
 from seer_env.errors import ModelError, SeerError
 from seer_env.html import stats_html
 from seer_env.model import EventModel
@@ -97,7 +97,7 @@ class Episode(ChoosesThreads):
             raise ModelError(f"{model!r}: an env needs at least one agent; use runtime.engine without")
         self.model = model
         self.max_cycles = max_cycles
-        self._check_steps, self._event_capacity = bool(check), event_capacity
+        self._check_steps, self._event_capacity = flag("check", check), event_capacity
         self._ask_threads(scheduler, threads, preflight_ms, check=self._check_steps)
         self.possible_agents = list(model.agent_names)
         self.agents = []

@@ -1,4 +1,4 @@
-"""What this machine grants the process: CPUs, after affinity and cgroup quotas, and hardware counters."""
+"""What this machine grants the process: CPUs, after affinity and cgroup quotas, memory, and counters."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ __all__ = [
     "cpu_limits",
     "effective_cpus",
     "hardware_counters",
+    "memory_bytes",
     "open_counter",
     "physical_cores",
     "processor",
@@ -83,6 +84,13 @@ def physical_cores(root: str | os.PathLike = "/", cpus: Iterable[int] | None = N
     topology = "sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
     siblings = (_read(Path(root) / topology.format(cpu)).strip() or str(cpu) for cpu in cpus)
     return max(1, len(set(siblings)))
+
+
+def memory_bytes() -> float:
+    """Bytes of the machine's memory; infinite where the system does not tell."""
+    if not hasattr(os, "sysconf") or not {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= os.sysconf_names.keys():
+        return math.inf
+    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def processor(root: str | os.PathLike = "/") -> str:

@@ -50,7 +50,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from seer_env.checks import whole
+from seer_env.checks import flag, whole
 from seer_env.errors import ModelError
 
 __all__ = ["EventModel", "Grid", "Schedule", "handles", "output"]
@@ -89,6 +89,7 @@ class Grid:
     wrap: bool = False
 
     def __post_init__(self):
+        flag("Grid.wrap", self.wrap)
         if not 1 <= len(self.fields) <= 3:
             raise ModelError(f"Grid.fields: one to three position fields, got {self.fields!r}")
         if not len(self.fields) == len(self.low) == len(self.high):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import seer_env
-from seer_env.checks import flag, number, whole
+from seer_env.checks import LARGEST, flag, number, pairs, whole
 from seer_env.errors import ModelError
 from seer_env.registration import registry
 
@@ -53,6 +53,25 @@ def test_numbers_out_of_their_range_are_refused():
         number("load", 0, positive=True)
 
 
+@pytest.mark.parametrize("value", [1e300, -2e12])
+def test_numbers_too_large_to_compute_with_are_refused(value):
+    assert number("load", LARGEST) == LARGEST
+    with pytest.raises(ModelError) as info:
+        number("load", value)
+    assert str(info.value) == f"load must be a number of at most 1e+12 in size, got {value!r}"
+
+
+def test_pairs_of_indices_are_taken_as_an_array():
+    assert pairs("edges", [(0, 1), (2, 1)], 3).tolist() == [[0, 1], [2, 1]]
+    assert pairs("edges", np.zeros((0, 2), int), 3).shape == (0, 2)
+
+
+@pytest.mark.parametrize("values", [[], [0, 1], [[0.0, 1.0]], [[0, 1, 2]], [[0, 3]], [[-1, 0]], "ab"])
+def test_what_is_no_pair_of_indices_is_refused_by_name(values):
+    with pytest.raises(ModelError, match=r"^edges must be (integers of shape \[E, 2\]|from 0 to 2), got"):
+        pairs("edges", values, 3)
+
+
 @pytest.mark.parametrize("value", ["false", 0, None, math.nan])
 def test_only_bools_are_flags(value):
     assert flag("warm", np.True_) is True
@@ -75,3 +94,14 @@ def test_an_env_refuses_what_is_no_integer(value):
             seer_env.make("flock_v0", n_agents=4, scheduler="python", **{name: value})
     with pytest.raises(ValueError, match=r"^seed must be None or an integer from 0 up"):
         seer_env.make("flock_v0", n_agents=4, scheduler="python").reset(seed=value)
+
+
+@pytest.mark.parametrize("value", ["false", 1, None])
+def test_an_env_and_copies_refuse_what_is_no_flag(value):
+    for name in ("check", "strict_actions"):
+        with pytest.raises(ModelError, match=rf"^{name} must be True or False, got {value!r}"):
+            seer_env.make("flock_v0", n_agents=4, scheduler="python", **{name: value})
+    with pytest.raises(ModelError, match=r"^strict_actions must be True or False"):
+        seer_env.make("flock_v0", n_agents=4, copies=2, scheduler="python", strict_actions=value)
+    with pytest.raises(ModelError, match=r"^Grid\.wrap must be True or False"):
+        seer_env.Grid(("x",), 1.0, (0.0,), (4.0,), wrap=value)

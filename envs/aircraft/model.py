@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from os import PathLike
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from seer_env.checks import flag, number, whole
-from seer_env.envs.aircraft.constants import (
-    COLLISION_H,
-    COLLISION_V,
-    DISCRETE_LEVELS,
-    EACH,
-    HORIZON,
-    INFO,
-    OWN,
-    PERFORMANCE,
-    PUBLIC,
-    SEPARATION_H,
-    SEPARATION_V,
-    WEIGHTS,
-    entity_dtype,
-)
+from seer_env.checks import divided
+from seer_env.envs.aircraft.arguments import Arguments
+from seer_env.envs.aircraft.constants import DISCRETE_LEVELS, EACH, INFO, OWN, PUBLIC, entity_dtype
 from seer_env.envs.aircraft.handling import advise, begin_step, hear, set_targets
 from seer_env.envs.aircraft.kinematics import advance, follow
 from seer_env.envs.aircraft.measures import Flown
@@ -39,7 +26,6 @@ from seer_env.envs.aircraft.traffic import (
     wind_tables,
 )
 from seer_env.envs.aircraft.viewer import render_frame
-from seer_env.errors import ModelError
 from seer_env.model import EventModel, Grid, Schedule, handles, output
 
 __all__ = ["Aircraft"]
@@ -56,23 +42,8 @@ class Aircraft(EventModel):
 
     Args:
         n_agents: aircraft; every entity is one.
-        communication: reports between aircraft, or every aircraft for itself (no cross-entity event).
-        complexity: segments of the prediction on each report, `>= 1`: the work per event.
-        link_delay: s between sending and arrival of a report; the lookahead. With
-            `communication=False` no event crosses, and the lookahead is the whole step.
-        discrete: actions `MultiDiscrete([5, 5, 5])` for -1, -0.5, 0, 0.5, 1 instead of `Box(-1, 1, (3,))`.
-        neighbours: how many urgent neighbours an aircraft keeps and observes.
-        receivers: the most receivers of a report. A crowded channel is time-shared: with more
-            neighbours in range, each hears every second, third, ... report.
-        dt, ticks: s per step, and ticks in it.
-        range: m, horizontal reach of reports. reach: m, vertical.
-        separation_h, separation_v, horizon: minima (m) and time ahead (s) of a conflict.
-        per_region: aircraft in each region of 400 km: the density (see `traffic.py`).
-        jitter: m, standard deviation of the shift of what is not flown as recorded.
-        wind: m/s at the ceiling, of the mean wind; its pattern comes from `wind_seed`.
-        routes: a routes file, `Routes`, or None for the bundled ones.
-        **parameters: any of `PERFORMANCE` and `WEIGHTS`, of `collision_h`, `collision_v` (m), and
-            `expiry` (steps for which a report counts).
+        **arguments: fields of `Arguments`, any of `PERFORMANCE` and `WEIGHTS`, `collision_h` and
+            `collision_v` (m), and `expiry` (steps for which a report counts).
 
     Raises:
         ModelError: a value that cannot work; names it.
@@ -94,67 +65,25 @@ class Aircraft(EventModel):
     action_kind = Kind.ACTION
     max_cycles = 300  # 25 minutes at 5 s
 
-    def __init__(
-        self,
-        n_agents: int = 400,
-        *,
-        communication: bool = True,
-        complexity: int = 8,
-        link_delay: float = 0.5,
-        discrete: bool = False,
-        neighbours: int = 6,
-        receivers: int = 24,
-        dt: float = 5.0,
-        ticks: int = 5,
-        range: float = 75_000.0,
-        reach: float = 2_000.0,
-        separation_h: float = SEPARATION_H,
-        separation_v: float = SEPARATION_V,
-        horizon: float = HORIZON,
-        per_region: int = 100,
-        jitter: float = 2_000.0,
-        wind: float = 15.0,
-        wind_seed: int = 0,
-        routes: Routes | str | PathLike | None = None,
-        **parameters: float,
-    ):
-        positive = dict(
-            n_agents=n_agents, complexity=complexity, link_delay=link_delay, neighbours=neighbours,
-            receivers=receivers, dt=dt, ticks=ticks, range=range, reach=reach, separation_h=separation_h,
-            separation_v=separation_v, horizon=horizon, per_region=per_region,
-        )  # fmt: skip
-        extra = PERFORMANCE | WEIGHTS | {"collision_h": COLLISION_H, "collision_v": COLLISION_V, "expiry": 6}
-        _check(positive, parameters, extra)
-        communication, discrete = flag("communication", communication), flag("discrete", discrete)
-        wind, wind_seed = number("wind", wind), whole("wind_seed", wind_seed, 0)
-        if 0.5 * dt / ticks + link_delay >= dt:
-            raise ModelError(
-                f"link_delay={link_delay} s: a report must arrive within the step it is sent in, so "
-                f"below dt - dt / ticks / 2 = {dt - 0.5 * dt / ticks:g} s"
-            )
+    def __init__(self, n_agents: int = 400, **arguments: Any):
+        own, parameters = divided(Arguments, arguments)
+        given = Arguments(n_agents=n_agents, parameters=parameters, **own)
+        routes = given.routes
         self.routes = routes if isinstance(routes, Routes) else load_routes(routes or BUNDLED)
-        self.per_region, self.jitter, self.discrete = int(per_region), number("jitter", jitter, 0.0), discrete
-        self.communication, self.neighbours = communication, int(neighbours)
-        self.dt, self.lookahead = float(dt), float(link_delay if communication else dt)
-        self.half = REGION * regions_per_side(n_agents, per_region) / 2
-        self.grid = Grid(("x", "y"), range / 3, (-self.half, -self.half), (self.half, self.half))
+        self.per_region, self.jitter, self.discrete = given.per_region, given.jitter, given.discrete
+        self.communication, self.neighbours = given.communication, given.neighbours
+        self.dt, self.lookahead = given.dt, given.link_delay if given.communication else given.dt
+        self.half = REGION * regions_per_side(given.n_agents, given.per_region) / 2
+        self.grid = Grid(("x", "y"), given.range / 3, (-self.half, -self.half), (self.half, self.half))
         self.entity = entity_dtype(self.neighbours)
         self.observation_space = spaces.Box(-1.0, 1.0, (OWN + EACH * self.neighbours,), np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
-        if discrete:
+        if self.discrete:
             self.action_space = spaces.MultiDiscrete([DISCRETE_LEVELS] * 3)
         self.policies, self.measures = POLICIES, Flown
-        params: dict[str, float] = {
-            "communication": self.communication, "discrete": self.discrete, "complexity": int(complexity),
-            "neighbours": self.neighbours, "receivers": int(receivers), "ticks": int(ticks),
-            "tick": dt / ticks, "step": self.dt, "link_delay": float(link_delay), "range": float(range),
-            "reach": float(reach), "separation_h": float(separation_h), "separation_v": float(separation_v),
-            "horizon": float(horizon), "wind_low": -self.half, "wind_inverse": 1.0 / WIND_SPACING,
-        }  # fmt: skip
-        params |= {name: type(value)(parameters.get(name, value)) for name, value in extra.items()}
-        # Closer than this, two aircraft may have met since the boundary before.
-        params["near"] = max(params["separation_h"], params["collision_h"] + 2.5 * params["max_speed"] * dt)
-        super().__init__(n_agents, params=params, tables=self._tables(wind, wind_seed))
+        params = given.params() | {"wind_low": -self.half, "wind_inverse": 1.0 / WIND_SPACING}
+        tables = self._tables(given.wind, given.wind_seed)
+        super().__init__(given.n_agents, params=params, tables=tables)
 
     def _tables(self, wind: float, wind_seed: int) -> dict[str, np.ndarray]:
         routes = self.routes
@@ -250,23 +179,3 @@ class Aircraft(EventModel):
     @output
     def terminated(me, info, sim):
         return me.active == 0 or info.collided == 1
-
-
-#: Arguments that count something, and the most of it.
-WHOLE = dict(n_agents=None, complexity=1_000_000, neighbours=32, receivers=None, ticks=1_000, per_region=None)
-
-
-def _check(positive: dict[str, float], given: dict[str, float], known: dict[str, float]) -> None:
-    for name, value in positive.items():
-        if name in WHOLE:
-            whole(name, value, most=WHOLE[name])
-        else:
-            number(name, value, positive=True)
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ModelError(f"unknown parameters {unknown}; choose from {sorted(positive)} or {sorted(known)}")
-    values = known | given
-    for name, value in given.items():
-        number(name, value, 0.0)
-    if not 0 < values["min_speed"] < values["max_speed"]:
-        raise ModelError(f"min_speed={values['min_speed']} must be above 0 and below max_speed")

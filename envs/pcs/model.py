@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from seer_env.checks import flag, whole
-from seer_env.envs.pcs.arguments import check_numbers, make_topology
-from seer_env.envs.pcs.constants import (
-    EACH,
-    INFO,
-    LEVELS,
-    MAX_GUARD,
-    MOST_CHANNELS,
-    MOST_PATHS,
-    OWN,
-    RADIO,
-    SHOWN,
-    STATIC_GUARD,
-    WEIGHTS,
-    Kind,
-    cell_dtype,
-)
+from seer_env.checks import divided
+from seer_env.envs.pcs.arguments import Arguments, make_topology
+from seer_env.envs.pcs.constants import EACH, INFO, LEVELS, OWN, SHOWN, Kind, cell_dtype
 from seer_env.envs.pcs.demand import day_profile, hotspot_weights
 from seer_env.envs.pcs.handling import (
     announce,
@@ -57,30 +44,7 @@ class Pcs(EventModel):
 
     Args:
         n_agents: cells; every entity is one.
-        topology: "hexagonal" or "square", the most square grid of so many cells; or a graph in CSR form
-            `(offsets, neighbours)`.
-        wrap: a grid on a torus, or one with borders.
-        positions: of the cells of a graph, `[n_agents, 2]`; on a circle if None.
-        channels: of each cell.
-        interarrival: s between new calls of a cell, the mean over cells. duration, residence: mean s of
-            a call, and of a mobile's stay in a cell.
-        mobility: with it calls move. Without, no call leaves its cell.
-        fading: with it gains change, every `recheck` s. Without, they are 1 and no call is lost to it.
-        communication: with it stations announce. Without this and `mobility` no event crosses, and
-            the lookahead is the whole step.
-        complexity: paths that make up a gain, `>= 1`: the work per event.
-        link_delay: s that a handoff or an announcement takes; the lookahead.
-        dt: s per step.
-        discrete: actions `MultiDiscrete([5, max_guard + 1, 5])` instead of `Box(-1, 1, (3,))`.
-        max_guard: the most guard channels that an action can keep; `MAX_GUARD` or all channels if None.
-        hotspot, skew: share of cells in the hot spot, and how many times the load of the others they
-            have; the mean over cells does not change.
-        tour: s in which the hot spot crosses the world; 0: it stands still.
-        diurnal: the load follows the hours of a week; `day`: s in a day; `start_hour`: at reset.
-        load_interval: s for which a changing load is held constant.
-        warm: begin with calls in progress, from the stationary law, or with none.
-        static_guard: guard channels of the policy `guard`; `STATIC_GUARD` or `max_guard` if None.
-        **parameters: any of `RADIO` and `WEIGHTS`.
+        **arguments: fields of `Arguments`, and any of `RADIO` and `WEIGHTS`.
 
     Raises:
         ModelError: a value that cannot work; names it.
@@ -93,81 +57,29 @@ class Pcs(EventModel):
     action_kind = Kind.ACTION
     max_cycles = 360  # an hour at 10 s
 
-    def __init__(
-        self,
-        n_agents: int = 400,
-        *,
-        topology: str | tuple = "hexagonal",
-        wrap: bool = True,
-        positions: np.ndarray | None = None,
-        channels: int = 70,
-        interarrival: float = 1.0,
-        duration: float = 60.0,
-        residence: float = 150.0,
-        mobility: bool = True,
-        fading: bool = True,
-        recheck: float = 60.0,
-        communication: bool = True,
-        complexity: int = 8,
-        link_delay: float = 0.5,
-        dt: float = 10.0,
-        discrete: bool = False,
-        max_guard: int | None = None,
-        hotspot: float = 0.1,
-        skew: float = 1.5,
-        tour: float = 3600.0,
-        diurnal: bool = False,
-        day: float = 86_400.0,
-        start_hour: float = 8.0,
-        load_interval: float = 60.0,
-        warm: bool = True,
-        static_guard: int | None = None,
-        **parameters: float,
-    ):
-        n_agents, complexity = whole("n_agents", n_agents), whole("complexity", complexity, most=MOST_PATHS)
-        self.channels = whole("channels", channels, most=MOST_CHANNELS)
-        max_guard = min(MAX_GUARD, self.channels) if max_guard is None else max_guard
-        max_guard = whole("max_guard", max_guard, most=self.channels)
-        static_guard = min(STATIC_GUARD, max_guard) if static_guard is None else static_guard
-        self.static_guard = whole("static_guard", static_guard, 0, max_guard)
-        numbers = dict(
-            interarrival=interarrival, duration=duration, residence=residence, recheck=recheck,
-            link_delay=link_delay, dt=dt, skew=skew, tour=tour, hotspot=hotspot, day=day,
-            start_hour=start_hour, load_interval=load_interval,
-        )  # fmt: skip
-        check_numbers(numbers, parameters)
-        mobility, fading = flag("mobility", mobility), flag("fading", fading)
-        communication, diurnal = flag("communication", communication), flag("diurnal", diurnal)
-        self.discrete, self.warm = flag("discrete", discrete), flag("warm", warm)
-        self.topology = make_topology(n_agents, topology, flag("wrap", wrap), positions)
-        moving = tour > 0 and hotspot > 0 and skew != 1
-        self.dt = float(dt)
-        self.lookahead = float(link_delay if mobility or communication else dt)
+    def __init__(self, n_agents: int = 400, **arguments: Any):
+        own, parameters = divided(Arguments, arguments)
+        given = Arguments(n_agents=n_agents, parameters=parameters, **own)
+        self.channels, self.static_guard = given.channels, given.static_guard
+        self.discrete, self.warm = given.discrete, given.warm
+        self.topology = make_topology(given.n_agents, given.topology, given.wrap, given.positions)
+        self.dt = given.dt
+        self.lookahead = given.link_delay if given.mobility or given.communication else given.dt
         self.entity = cell_dtype(self.channels, max(self.topology.degree, 1))
         shown = min(self.topology.degree, SHOWN)
         self.observation_space = spaces.Box(-1.0, 1.0, (OWN + EACH * shown,), np.float32)
         self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
-        if discrete:
-            self.action_space = spaces.MultiDiscrete([LEVELS, max_guard + 1, LEVELS])
+        if self.discrete:
+            self.action_space = spaces.MultiDiscrete([LEVELS, given.max_guard + 1, LEVELS])
         self.policies, self.measures = POLICIES, Served
-        params: dict[str, float] = {
-            "channels": self.channels, "interarrival": float(interarrival), "duration": float(duration),
-            "residence": float(residence), "mobility": mobility, "fading": fading,
-            "recheck": float(recheck), "communication": communication, "complexity": complexity,
-            "link_delay": float(link_delay), "step": self.dt, "discrete": self.discrete,
-            "max_guard": max_guard, "tour": float(tour) if moving else 1.0, "day": float(day),
-            "start": start_hour / 24.0 * day, "load_interval": float(load_interval),
-            "constant": not (moving or diurnal),
-        }  # fmt: skip
-        params |= {name: float(parameters.get(name, value)) for name, value in (RADIO | WEIGHTS).items()}
         tables = {
             "offsets": self.topology.offsets,
             "neighbours": self.topology.neighbours,
             "slots": self.topology.slots,
-            "weights": hotspot_weights(self.topology, float(hotspot), float(skew), moving),
-            "profile": day_profile(diurnal),
+            "weights": hotspot_weights(self.topology, given.hotspot, given.skew, given.moving),
+            "profile": day_profile(given.diurnal),
         }
-        super().__init__(n_agents, params=params, tables=tables)
+        super().__init__(given.n_agents, params=given.params(), tables=tables)
 
     def reset(self, state: np.ndarray, schedule: Schedule, rng: np.random.Generator) -> None:
         """Begin with calls in progress (`warm`) or none, middle power, no guard channels, all admitted."""

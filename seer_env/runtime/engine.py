@@ -16,6 +16,7 @@ from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.caller import OneCaller, exclusive
 from seer_env.runtime.layout import EMITTER_SHIFT, FIRST_PAYLOAD, pending_dtype
 from seer_env.runtime.rng import streams
+from seer_env.runtime.room import require_memory
 from seer_env.runtime.stats import StepStats
 
 if TYPE_CHECKING:
@@ -264,6 +265,7 @@ def make_engine(
         ValueError: no such scheduler, or a thread count below 1.
     """
     model.validate()
+    require_memory(model)
     if not 1 <= threads <= MOST_THREADS:
         raise ValueError(f"threads must be from 1 to {MOST_THREADS}, got {threads}")
     if scheduler == "python":

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from seer_env.checks import flag
 from seer_env.env import SeerParallelEnv
 from seer_env.runtime.recording import Recording
 from seer_env.runtime.schedulers.compiled import CompiledEngine
@@ -38,6 +39,7 @@ def record(
         As the env's step: whatever it raises.
     """
     engine = checked_engine(env)
+    flag("events", events)
     if capacity < 1:
         raise ValueError(f"capacity must be at least 1, got {capacity}")
     again = prepared(env, actions) if events else None

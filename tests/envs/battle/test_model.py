@@ -301,6 +301,7 @@ def test_worlds_of_one_seed_and_another_start_alike():
         ({"damage": -1.0}, "damage must be a finite number from 0 up, got -1.0"),
         ({"n_agents": 10**30}, "n_agents must be an integer from 2 to"),
         ({"infos": "false"}, "infos must be True or False, got 'false'"),
+        ({"kill_reward": -1e300}, r"kill_reward must be a number of at most 1e\+12 in size, got -1e\+300"),
         ({"kill_reward": float("nan")}, "kill_reward must be a finite number, got nan"),
     ],
 )

@@ -246,6 +246,8 @@ def test_the_papers_scales_can_be_made(n):
         ({"n_agents": True}, "n_agents must be an integer from 1 up, got True"),
         ({"residence": "long"}, "residence must be a finite number above 0, got 'long'"),
         ({"tour": -1}, "tour must be a finite number from 0 up, got -1"),
+        ({"duration": 1e300}, "duration must be a number of at most 1e\\+12 in size, got 1e\\+300"),
+        ({"noise": 1e300}, "noise must be a number of at most 1e\\+12 in size, got 1e\\+300"),
         ({"mobility": "false"}, "mobility must be True or False, got 'false'"),
         ({"topology": "ring"}, "topology must be"),
         ({"topology": ([0, 1], [1])}, "n_agents=4 cells need integer offsets of shape \\(5,\\)"),

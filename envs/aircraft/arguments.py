@@ -81,7 +81,7 @@ class Arguments:
         for name, most in WHOLE.items():
             setattr(self, name, whole(name, getattr(self, name), most=most))
         for name, least in POSITIVE.items():
-            setattr(self, name, number(name, getattr(self, name), least, positive=True))
+            setattr(self, name, number(name, getattr(self, name), least, positive=least == 0.0))
         _check_parameters(self.parameters)
         self.communication = flag("communication", self.communication)
         self.discrete = flag("discrete", self.discrete)

@@ -41,7 +41,6 @@ through `sim`: `emit`, `now`, `me` (its index), `n_entities`, `n_agents`, `param
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -50,7 +49,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from seer_env.checks import flag, whole
+from seer_env.checks import flag, number, whole
 from seer_env.errors import ModelError
 
 __all__ = ["EventModel", "Grid", "Schedule", "handles", "output"]
@@ -94,13 +93,12 @@ class Grid:
             raise ModelError(f"Grid.fields: one to three position fields, got {self.fields!r}")
         if not len(self.fields) == len(self.low) == len(self.high):
             raise ModelError("Grid: fields, low and high must have the same length")
-        bounds = (self.cell, *self.low, *self.high)
-        if (
-            not all(map(math.isfinite, bounds))
-            or not self.cell > 0
-            or not all(a < b for a, b in zip(self.low, self.high))
-        ):
-            raise ModelError(f"Grid: cell must be positive, low < high, all finite, got {self!r}")
+        number("Grid.cell", self.cell, positive=True)
+        for side in ("low", "high"):
+            for bound in getattr(self, side):
+                number(f"Grid.{side}", bound)
+        if not all(a < b for a, b in zip(self.low, self.high)):
+            raise ModelError(f"Grid: every low must be below its high, got {self!r}")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium import spaces
 
+from seer_env.checks import number, whole
 from seer_env.errors import ModelError
 from seer_env.runtime.layout import MAX_ENTITIES
 
@@ -115,12 +116,9 @@ def _check_numbers(model: EventModel) -> None:
         0 <= model.n_agents <= model.n_entities,
         f"n_agents must be in 0..n_entities={model.n_entities}, got {model.n_agents}",
     )
-    _require(
-        math.isfinite(model.lookahead) and model.lookahead >= 0,
-        f"lookahead must be finite and >= 0, got {model.lookahead}",
-    )
-    _require(math.isfinite(model.dt) and model.dt > 0, f"dt must be finite and > 0, got {model.dt}")
-    _require(0 <= model.payload <= 64, f"payload must be in 0..64 words, got {model.payload}")
+    number("lookahead", model.lookahead, 0.0)
+    number("dt", model.dt, positive=True)
+    whole("payload", model.payload, 0, 64)
 
 
 def _check_agent_names(model: EventModel) -> None:

@@ -132,3 +132,11 @@ def test_what_is_for_one_world_is_refused_beside_copies(argument):
 def test_gymnasium_knows_every_world():
     for name in registration.registry:
         assert gymnasium.spec(f"seer_env/{name}").namespace == "seer_env"
+
+
+def test_gymnasiums_own_vector_env_takes_single_agents_by_name():
+    envs = gymnasium.make_vec(
+        "seer_env/pcs_v0", 2, "sync", n_agents=16, agent="station_3", others="threshold", scheduler="serial"
+    )
+    envs.reset(seed=1)
+    assert envs.step(envs.action_space.sample())[0].shape == (2, *envs.single_observation_space.shape)

@@ -48,6 +48,15 @@ def test_gymnasium_finds_nothing_wrong_with_it(make_model, monkeypatch):
     check_env(env)
 
 
+@pytest.mark.parametrize(
+    ("world", "agents"), [("aircraft_v0", 12), ("battle_v0", 20), ("epidemic_v0", 30), ("pcs_v0", 16)]
+)
+@pytest.mark.filterwarnings("ignore:.*observation space maximum value is infinity:UserWarning")  # epidemic's
+def test_gymnasium_finds_nothing_wrong_with_the_reference_worlds(world, agents):
+    env = gymnasium.make(f"seer_env/{world}", n_agents=agents, scheduler="serial")
+    check_env(env.unwrapped, skip_render_check=True)
+
+
 def test_gymnasium_makes_it_by_name():
     env = gymnasium.make("seer_env/flock_v0", n_agents=20, agent="agent_7", scheduler="serial", max_cycles=3)
     env.reset(seed=SEED)

@@ -17,11 +17,13 @@ __all__ = ["Animation"]
 class Animation:
     """Frames as a GIF that repeats; as the last expression of a Jupyter cell it plays.
 
+        env = seer_env.make("battle_v0", max_cycles=10, render_mode="rgb_array")
+        env.reset_arrays(seed=1)
         frames = []
         while env.agents:
             env.step_arrays(env.policies["random"](env))
             frames.append(env.render())
-        Animation(frames)
+        seer_env.Animation(frames)
 
     Args:
         frames: uint8 `[H, W, 3]`, all of one size, as `env.render()` returns them.

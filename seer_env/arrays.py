@@ -1,10 +1,22 @@
 """`from_arrays`: a world whose step is one function over all rows, such as a numba loop of your own.
 
+    import numpy as np
+    from gymnasium import spaces
+
+    import seer_env
+
+    def start(state, rng):
+        state["x"] = rng.random(len(state))
+
     def step(state, actions, rng):
-        move(state["x"], state["vx"], actions)          # changes `state` in place
+        state["x"] += 0.1 * actions[:, 0]               # changes `state` in place
+
+    def observe(me, obs, info, sim):
+        obs[0] = me.x
 
     model = seer_env.from_arrays(
-        step, start=start, observe=observe, entity=..., n_agents=500, observation_space=..., action_space=...
+        step, start=start, observe=observe, n_agents=500, entity=np.dtype([("x", "f8")]),
+        observation_space=spaces.Box(-np.inf, np.inf, (1,)), action_space=spaces.Box(-1.0, 1.0, (1,)),
     )
     env = seer_env.make(model, threads=2)
 

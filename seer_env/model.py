@@ -1,5 +1,13 @@
 """What a user writes: an `EventModel`, its kinds of event and the handlers that apply them.
 
+    from enum import IntEnum
+
+    import numpy as np
+    from gymnasium import spaces
+
+    import seer_env
+    from seer_env import EventModel, handles, output
+
     class Kind(IntEnum):
         MOVE = 0                                     # the action of an agent
         HELLO = 1
@@ -11,6 +19,9 @@
         action_kind = Kind.MOVE
         action_space = spaces.Box(-1.0, 1.0, (1,))
         observation_space = spaces.Box(-np.inf, np.inf, (2,))
+
+        def reset(self, state, schedule, rng):
+            state["x"] = rng.random(self.n_entities)
 
         @handles(Kind.MOVE)
         def move(me, event, sim):
@@ -30,13 +41,26 @@
         def reward(me, info, sim):
             return me.greetings
 
+    env = seer_env.make(Greeters(100))
+
 Handlers and outputs are plain functions. They are compiled by numba, and run uncompiled under the
 `python` scheduler, where breakpoints work.
 
-What a handler may touch (the event-locality contract): its own entity's row `me`, the event, and
-through `sim`: `emit`, `now`, `me` (its index), `n_entities`, `n_agents`, `params`, `tables`,
-`random`, `normal`, `exponential`, `integers`, `scratch`, and the world at the last boundary through
-`view`, `offset`, `nearest`, `within` (see `runtime/sim_type.py` for each).
+What a handler may touch (the event-locality contract): its own entity's row `me`, the event (`time`,
+`kind`, `target`, `payload`), and `sim`:
+
+| word | meaning |
+|---|---|
+| `sim.me`, `sim.now` | index of the entity; time of the event, or of the boundary in outputs |
+| `sim.n_entities`, `sim.n_agents` | sizes |
+| `sim.params.<name>`, `sim.tables.<name>` | the model's constants |
+| `sim.emit(target, delay, kind, *payload)` | send an event (handlers only) |
+| `sim.random()`, `normal(mean, std)`, `exponential(mean)`, `integers(n)` | own stream (handlers only) |
+| `sim.view(j)` | public fields of entity j at the last boundary |
+| `sim.offset(j)` | displacement to j at that boundary, a tuple, by the shortest way round a torus |
+| `sim.nearest(k, radius)` | `(count, ids)`: others within the radius, ids of the k nearest or -1 |
+| `sim.within(radius)` | ids of the others within the radius, int64, valid until the next query |
+| `sim.scratch` | 128 int64 to use within the call, undefined at its start and behind `nearest` |
 """
 
 from __future__ import annotations

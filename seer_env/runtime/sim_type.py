@@ -1,19 +1,6 @@
 """`sim` in compiled handlers and outputs: a numba type that holds the address of its worker.
 
-| word | meaning |
-|---|---|
-| `sim.me`, `sim.now` | index of the entity; time of the event, or of the boundary in outputs |
-| `sim.n_entities`, `sim.n_agents` | sizes |
-| `sim.params.<name>`, `sim.tables.<name>` | the model's constants |
-| `sim.emit(target, delay, kind, *payload)` | send an event (handlers only) |
-| `sim.random()`, `normal(mean, std)`, `exponential(mean)`, `integers(n)` | own stream (handlers only) |
-| `sim.view(j)` | public fields of entity j at the last boundary |
-| `sim.offset(j)` | displacement to j at that boundary, a tuple, by the shortest way round a torus |
-| `sim.nearest(k, radius)` | `(count, ids)`: others within the radius, ids of the k nearest or -1 |
-| `sim.within(radius)` | ids of the others within the radius, int64, valid until the next query |
-| `sim.scratch` | 128 int64 to use within the call, undefined at its start and behind `nearest` |
-
-`runtime/schedulers/python_sim.py` has the same words in plain Python.
+Its words are in the docstring of `seer_env.model`; `runtime/schedulers/python_sim.py` has them in plain Python.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`sim` in compiled handlers and outputs: a numba type that holds the address of its worker.
 
-Its words are in the docstring of `seer_env.model`; `runtime/schedulers/python_sim.py` has them in plain Python.
+Its words are in the docstring of `seer_env.model`, and in plain Python in `runtime/schedulers/python_sim.py`.
 """
 
 from __future__ import annotations

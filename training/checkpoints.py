@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -35,12 +37,15 @@ __all__ = [
     "load_actor",
     "restore",
     "save_checkpoint",
+    "written",
 ]
 
 FORMAT = 2
 
 #: Settings that decide what a checkpoint holds: a run keeps them when it goes on.
-KEPT = ("env", "copies", "workers", "ring", "micro_batches", "staleness")
+KEPT = (
+    "env", "copies", "workers", "ring", "micro_batches", "staleness", "hidden", "normalise_observations",
+)  # fmt: skip
 
 
 class CheckpointError(SeerError, ValueError):
@@ -74,7 +79,24 @@ def save_checkpoint(config: TrainConfig, learner: Learner, rollouts: Rollouts, p
     """Write a checkpoint into `config.run`, whole or not at all.
 
     The one before it stays, as another process may be reading it; earlier ones are removed.
+
+    Raises:
+        CheckpointError: it cannot be written, as on a full disk.
     """
+    with written(config.run):
+        return _save(config, learner, rollouts, progress)
+
+
+@contextmanager
+def written(run: Path) -> Iterator[None]:
+    """A run's folder is written into; what the system has against it becomes a `CheckpointError`."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{run}: cannot be written: {error}") from error
+
+
+def _save(config: TrainConfig, learner: Learner, rollouts: Rollouts, progress: Progress) -> Path:
     folder = config.run / f"checkpoint_{progress.updates:06}"
     partial = config.run / "checkpoint.partial"
     shutil.rmtree(partial, ignore_errors=True)
@@ -115,6 +137,9 @@ def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
         progress = Progress(**counters)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{folder}/state.json: damaged: {error!r}") from error
+    updates = learner.config.updates
+    if progress.updates > updates:
+        raise CheckpointError(f"{folder}: has had {progress.updates} updates, more than --updates {updates}")
     _load(folder, learner.networks, _tensors(folder / "model.safetensors"))
     state = _tensors(folder / "state.safetensors")
     try:
@@ -173,7 +198,8 @@ def _load(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
     try:
         module.load_state_dict(tensors)
     except RuntimeError as error:  # torch's report of missing, foreign and differently shaped tensors
-        raise CheckpointError(f"{folder}: not of these networks: {error}") from error
+        first = str(error).splitlines()[1].strip()
+        raise CheckpointError(f"{folder}: not of these networks: {first}") from error
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
+
+from seer_env.files import write_whole
+from seer_env.training.checkpoints import written
 
 __all__ = ["RunLog"]
 
@@ -36,6 +41,9 @@ TAGS = (
 )
 
 
+COLUMNS = ("update", *TAGS)
+
+
 class RunLog:
     """Writes one line of figures per update; a `with` block completes its files.
 
@@ -46,12 +54,11 @@ class RunLog:
     """
 
     def __init__(self, folder: Path, updates: int, done: int = 0):
-        kept = _rows_until(folder / "progress.csv", done)
-        self._file = (folder / "progress.csv").open("w", newline="", encoding="utf-8")
-        self._csv = csv.DictWriter(self._file, ("update", *TAGS))
-        self._csv.writeheader()
-        self._csv.writerows(kept)
-        self._board = SummaryWriter(str(folder), purge_step=done + 1)
+        self._folder = folder
+        with written(folder):
+            self._file = _continued(folder / "progress.csv", done)
+            self._board = SummaryWriter(str(folder), purge_step=done + 1)
+        self._csv = csv.DictWriter(self._file, COLUMNS)
         columns = TextColumn("update"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()
         figures, console = TextColumn("{task.description}"), Console(stderr=True)
         # In Jupyter rich draws with ipywidgets, and warns where they are missing.
@@ -61,10 +68,11 @@ class RunLog:
 
     def write(self, update: int, figures: dict[str, float]) -> None:
         """Note the figures of update `update`, counted from 1; a tag without a figure stays empty."""
-        self._csv.writerow({"update": update, **figures})
-        self._file.flush()
-        for tag, value in figures.items():
-            self._board.add_scalar(tag, value, update)
+        with written(self._folder):
+            self._csv.writerow({"update": update, **figures})
+            self._file.flush()
+            for tag, value in figures.items():
+                self._board.add_scalar(tag, value, update)
         parts = {
             tag.removeprefix("time/"): value for tag, value in figures.items() if tag.startswith("time/")
         }
@@ -81,13 +89,20 @@ class RunLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
-        self._board.close()
-        self._file.close()
+        with written(self._folder):
+            self._board.close()
+            self._file.close()
 
 
-def _rows_until(path: Path, update: int) -> list[dict[str, str]]:
-    """The rows of an earlier progress.csv, without those after `update`, which are to be made again."""
-    if update == 0 or not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if int(row["update"]) <= update]
+def _continued(path: Path, updates: int) -> TextIO:
+    """progress.csv, opened to append, without rows after `updates`: those are to be made again."""
+    rows = []
+    if updates > 0 and path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if int(row["update"]) <= updates]
+    kept = io.StringIO(newline="")
+    table = csv.DictWriter(kept, COLUMNS)
+    table.writeheader()
+    table.writerows(rows)
+    write_whole(path, kept.getvalue().encode())
+    return path.open("a", newline="", encoding="utf-8")

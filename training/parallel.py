@@ -208,6 +208,8 @@ class ParallelEpisode:
         if isinstance(space, spaces.MultiDiscrete):
             return numbers.reshape(space.shape).astype(space.dtype)
         assert isinstance(space, spaces.Box)
+        if np.issubdtype(space.dtype, np.integer):
+            numbers = np.rint(numbers)
         return np.clip(numbers.reshape(space.shape), space.low, space.high).astype(space.dtype)
 
     def _split(self, mask: np.ndarray | None) -> Any:

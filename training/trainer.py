@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from seer_env.training.checkpoints import Progress, restore, save_checkpoint
+from seer_env.training.checkpoints import Progress, restore, save_checkpoint, written
 from seer_env.training.config import TrainConfig, dump_config
 from seer_env.training.logging import RunLog
 from seer_env.training.mappo import Learner
@@ -36,7 +36,8 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
 
     Raises:
         TrainingError: a reward, an observation or a loss is not finite.
-        CheckpointError, BoundaryFileError: `resume` does not fit.
+        CheckpointError: `resume` does not fit, or the run's folder cannot be written.
+        BoundaryFileError: a world's file does not fit.
     """
     torch.set_num_threads(config.torch_threads)
     learner, rollouts = set_up(config)
@@ -51,8 +52,9 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
                     f"{config.env}: its seed and actions do not repeat an episode, so new ones begin",
                     file=sys.stderr,
                 )
-        config.run.mkdir(parents=True, exist_ok=True)
-        (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+        with written(config.run):
+            config.run.mkdir(parents=True, exist_ok=True)
+            (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
         with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:
             while progress.updates < config.updates and not interrupted:
                 log.write(progress.updates + 1, one_update(learner, rollouts, progress))

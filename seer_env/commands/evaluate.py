@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from seer_env.commands.output import check_writable, print_table, write_json
+from seer_env.commands.output import CommandError, check_writable, print_table, write_json
 from seer_env.commands.trained import Trained, check_count
 from seer_env.commands.world import make_world
 
@@ -60,6 +60,8 @@ def episodes(
     """Every policy in the same episodes, and how far the trained one is ahead, episode by episode."""
     from seer_env.training.evaluate import bootstrap, play_episode
 
+    if len(seeds) < 2:
+        raise CommandError(f"--episodes {len(seeds)}: an interval needs at least 2")
     policies = {TRAINED: policy, **env.policies}
     played = progress_of({name: partial(play_episode, env, p) for name, p in policies.items()}, seeds)
     measures = list(played[TRAINED][0])

@@ -13,6 +13,7 @@ from typing import Annotated
 import tyro
 
 from seer_env.commands.output import CommandError
+from seer_env.commands.world import import_from_here
 
 EXTRA = ("torch", "safetensors", "yaml", "tensorboard")
 
@@ -45,6 +46,7 @@ def train(arguments: Sequence[str]) -> int:
         CommandError: what it needs is not installed, or a setting is not possible.
     """
     require_training()
+    import_from_here()
     from seer_env.commands.run import INTERRUPTED
     from seer_env.training.config import TrainConfig, load_config, parse_arguments
 

@@ -11,7 +11,7 @@ import tyro
 
 from seer_env.commands.output import CommandError
 from seer_env.commands.train import require_training
-from seer_env.commands.world import OWN_NUMBER, World, parse_setting
+from seer_env.commands.world import OWN_NUMBER, World, import_from_here, parse_setting
 
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
@@ -51,6 +51,7 @@ class Trained:
             CommandError: it cannot be made with these options, or training is not installed.
         """
         config = self.config()
+        import_from_here()
         from seer_env.training.parallel import ParallelEpisode
         from seer_env.training.worlds import foreign_env
 

@@ -54,8 +54,7 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
 
     if args.agents is not None and args.agents < 1:
         raise CommandError(f"--agents {args.agents}: at least 1")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # for module:Class, as `python -m` has it
+    import_from_here()
     settings = dict(map(parse_setting, args.world))
     for name in settings.keys() & MAKE_ARGUMENTS:
         raise CommandError(f"--world {name}: this is not the world's; --help has the options of the command")
@@ -71,6 +70,12 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
         )
     except (TypeError, ValueError) as error:
         raise CommandError(f"{args.env}: {error}") from error
+
+
+def import_from_here() -> None:
+    """Let `module:Class` be found in the working directory, as `python -m` has it."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -157,6 +157,30 @@ def test_resume_goes_on_with_the_runs_own_settings(run, capsys):
     assert "2 of 2 updates" in capsys.readouterr().out.replace("\n", " ")
 
 
+def test_an_env_is_found_in_the_working_directory(tmp_path):
+    """As `module:Class`; in a process of its own, as an installed command begins without that directory."""
+    source = Path(__file__).parents[1] / "parallel_games.py"
+    (tmp_path / "my_games.py").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    program = """
+import sys
+sys.path.remove("")
+from seer_env.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    options = "--env", "my_games:Patience", "--updates", "1", "--rollout-steps", "4"
+    for arguments in (("train", *options, "--run", "run"), ("evaluate", "run", "--episodes", "2")):
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments], cwd=tmp_path, capture_output=True, text=True,
+            timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+
+def test_an_interval_needs_two_episodes(spread, capsys):
+    assert main(["evaluate", str(spread), "--episodes", "1"]) == 1
+    assert "--episodes 1: an interval needs at least 2" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

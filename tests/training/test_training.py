@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from training_runs import FLOCK, GAMES, files, interrupted_after, progress_of
 
-from seer_env.training.checkpoints import CheckpointError, find_checkpoint, restore
+from seer_env.training.checkpoints import CheckpointError, find_checkpoint, load_actor, restore
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
 from seer_env.training.mappo import TrainingError
+from seer_env.training.networks import Actor
 from seer_env.training.trainer import set_up, train
 
 
@@ -157,9 +161,10 @@ def test_a_damaged_checkpoint_is_refused_by_name(tmp_path, name):
 
 def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
     train(dataclasses.replace(FLOCK, updates=1, run=tmp_path))
-    wider = dataclasses.replace(FLOCK, updates=2, run=tmp_path, hidden=(9, 9))
-    with pytest.raises(CheckpointError, match="not of these networks"):
-        train(wider, resume=find_checkpoint(tmp_path))
+    folder = find_checkpoint(tmp_path)
+    other = Actor(9, spaces.Box(-1.0, 1.0, (2,)), FLOCK.hidden)
+    with pytest.raises(CheckpointError, match=r"not of these networks: size mismatch for norm\.mean"):
+        load_actor(folder, other)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +187,35 @@ def test_what_a_checkpoint_is_made_of_cannot_change_when_a_run_goes_on(tmp_path,
         CheckpointError, match=f"of {name}={before!r}, and cannot go on with {name}={value!r}"
     ):
         train(dataclasses.replace(FLOCK, run=tmp_path, **other), resume=find_checkpoint(tmp_path))
+
+
+def test_a_run_does_not_go_on_to_fewer_updates_than_it_has_had(tmp_path):
+    train(dataclasses.replace(FLOCK, updates=2, run=tmp_path))
+    with pytest.raises(CheckpointError, match="has had 2 updates, more than --updates 1"):
+        train(dataclasses.replace(FLOCK, updates=1, run=tmp_path), resume=find_checkpoint(tmp_path))
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, monkeypatch):
+    config = dataclasses.replace(FLOCK, updates=2, run=tmp_path)
+    train(config)
+    expected = files(tmp_path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("seer_env.training.checkpoints.save_file", full)
+        with pytest.raises(CheckpointError, match=r"cannot be written: .*No space left"):
+            train(dataclasses.replace(config, updates=4), resume=find_checkpoint(tmp_path))
+    assert files(tmp_path) == expected
+    assert train(dataclasses.replace(config, updates=3), resume=find_checkpoint(tmp_path)).updates == 3
+    assert [int(row["update"]) for row in progress_of(tmp_path)] == [1, 2, 3]
+
+
+def test_a_run_whose_folder_cannot_be_made_is_refused_by_name(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match=r"file/run: cannot be written: .*Not a directory"):
+        train(dataclasses.replace(FLOCK, run=tmp_path / "file" / "run"))
 
 
 def test_what_an_agent_that_is_not_live_left_has_no_influence():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from parallel_games import Endless, Patience, Wandering
 
 from seer_env.errors import BoundaryFileError
@@ -24,6 +25,18 @@ def test_actions_reach_their_agents_clipped_to_the_space():
         {"anna": 0.5, "berta": -1.0},
         {"anna": 0.25, "berta": 1.0},
     ]
+
+
+def test_whole_actions_are_rounded_to_the_nearest():
+    class Whole(Endless):
+        def action_space(self, agent):
+            return spaces.Box(0, 5, (1,), np.int64)
+
+    worlds = ParallelWorlds(Whole, copies=1)
+    worlds.reset(0)
+    worlds.step(np.array([[[2.9], [7.2]]], np.float32))
+    taken = worlds._episodes[0].env.taken[0]
+    assert [(a.tolist(), a.dtype) for a in taken.values()] == [([3], np.int64), ([5], np.int64)]
 
 
 def test_a_truncated_episode_shows_its_final_observation_and_begins_anew():

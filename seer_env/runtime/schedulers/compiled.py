@@ -132,7 +132,7 @@ class CompiledEngine(Engine):
         """Run the engine from `stage` of step window `step` on; returns the broken rule, or ''."""
         words, memory, control = self._words, self._memory, self._control
         self._arguments = (actions, live, outputs)  # their memory must outlive the call
-        if stage == stages.AT_ACTIONS:
+        if stage == stages.AT_ACTIONS and self.model.array_step is not None:
             run_array_step(self.model, memory.state, actions, memory.leq["gamma"], step)
         info = _NO_INFO if outputs.info is None else outputs.info.view(np.uint8)
         clock = step * self.model.dt

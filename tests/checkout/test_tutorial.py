@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+import seer_env
+from seer_env.cli import main
 from seer_env.envs import epidemic_v0
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
@@ -15,7 +19,8 @@ TEXT = TUTORIAL.read_text(encoding="utf-8")
 
 def blocks(info):
     """Code blocks that begin with ```info."""
-    return re.findall(rf"^```{re.escape(info)}\n(.*?)^```", TEXT, re.M | re.S)
+    fenced = re.findall(r"^```(.*)\n((?:.*\n)*?)^```", TEXT, re.M)
+    return [block for heading, block in fenced if heading == info]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +40,8 @@ def test_every_quoted_line_stands_in_the_world():
 
 
 def test_every_block_is_quoted_or_run():
-    known = blocks("python") + blocks("python epidemic_v0.py")
-    assert len(re.findall(r"^```\w", TEXT, re.M)) == len(known)
+    known = blocks("python") + blocks("python epidemic_v0.py") + blocks("")
+    assert len(re.findall(r"^```", TEXT, re.M)) == 2 * len(known)
 
 
 def test_who_listens_to_the_neighbours_is_ill_less_often(scope):
@@ -55,3 +60,15 @@ def test_the_breach_is_explained(scope):
 def test_every_linked_file_is_there():
     for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
         assert (TUTORIAL.parent / target).exists(), target
+
+
+def test_the_agents_of_the_readers_world_learn_to_hold_their_tokens(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(seer_env, "register", lambda *_: None)  # other tests see the shipped worlds alone
+    (commands,) = blocks("")
+    for line in commands.splitlines():
+        words = shlex.split(line)[1:]
+        assert main([*words, "--json", "table.json"] if words[0] == "evaluate" else words) == 0
+    rewards = json.loads(Path("table.json").read_text())["policies"]
+    assert rewards["trained"]["reward"][0] > 0.95
+    assert rewards["random"]["reward"][0] < 0.7

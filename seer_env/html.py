@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
     from seer_env.model import EventModel
     from seer_env.runtime.stats import StepStats
+    from seer_env.stpa.report import StpaReport
 
-__all__ = ["copies_html", "env_html", "model_html", "picture_html", "stats_html", "table_html"]
+__all__ = [
+    "copies_html", "env_html", "model_html", "picture_html", "report_html", "stats_html", "table_html"
+]  # fmt: skip
 
 #: Width of the picture in a cell, CSS pixels.
 WIDTH = 450
@@ -83,6 +86,14 @@ def stats_html(stats: StepStats) -> str:
     """HTML of a step's statistics: a table of facts, and one with a row per worker."""
     names, *workers = stats.worker_facts()
     return _side_by_side(_facts_table("last step", stats.facts()), table_html(names, workers))
+
+
+def report_html(report: StpaReport) -> str:
+    """HTML of a choice of threads: a table of facts, and one with a row per timing."""
+    from seer_env.stpa.report import COLUMNS
+
+    facts, rows = _facts_table(f"threads of {report.world}", report.facts()), report.rows()
+    return f"<div>{facts}{table_html(COLUMNS, rows) if rows else ''}</div>"
 
 
 def table_html(names: Iterable[str], rows: Sequence[Iterable[str]]) -> str:

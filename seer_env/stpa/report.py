@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
+from seer_env.html import report_html
 from seer_env.stpa.search import TIE
 
 if TYPE_CHECKING:
@@ -124,17 +124,8 @@ class StpaReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        facts = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th>'
-            f'<td style="text-align:left">{escape(value)}</td></tr>'
-            for name, value in self.facts()
-        )
-        head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in self.rows()
-        )
-        table = f"<table><tr>{head}</tr>{body}</table>" if body else ""
-        return f"<div><table><caption>threads of {escape(self.world)}</caption>{facts}</table>{table}</div>"
+        """For Jupyter: a table of facts, and one of the timings."""
+        return report_html(self)
 
     def plot(self) -> Any:
         """A matplotlib figure: milliseconds per step by threads, with the choice marked."""

@@ -9,7 +9,7 @@ from stpa.stages import MACHINE, StageEngine, reset, stage, step
 from worlds import Ring
 
 from seer_env.env import SeerParallelEnv
-from seer_env.stpa.report import COLUMNS, StpaReport, asked, machine_line, timings, why
+from seer_env.stpa.report import COLUMNS, StpaReport, Timing, asked, machine_line, timings, why
 from seer_env.stpa.search import TIE, GuardedSearch
 
 
@@ -45,6 +45,12 @@ def test_the_text_holds_all_of_it(report):
     text = repr(report)
     for part in ("threads of lamps", "4 effective CPUs", "1 2 3 4", "preflight", "rehearsed", "episode"):
         assert part in text
+
+
+def test_the_html_folds_a_long_table_of_timings():
+    some = tuple(Timing(count, 1, 1e-3, 1e-3, 1e-3) for count in range(1, 14))
+    assert "<details>" in StpaReport("world", 1, rehearsed=some)._repr_html_()
+    assert "<details>" not in StpaReport("world", 1, rehearsed=some[:12])._repr_html_()
 
 
 def test_the_html_escapes_names():

@@ -49,6 +49,12 @@ def open_slice(control, alone):
 
 
 @kernel
+def leave(control):
+    """Note when a step has ended, the waiting for all workers included."""
+    control.left_at = clock_ns() if control.status != RUNNING else 0
+
+
+@kernel
 def point(control, actions, live, observations, rewards, terminated, info, stage, threads, clock, end):
     """Describe a call: its arrays, where it starts and ends, and how many workers it has."""
     control.actions, control.live = actions.ctypes.data, live.ctypes.data
@@ -67,6 +73,7 @@ def _begin(
     point(control, actions, live, *outputs, stage, threads, clock, end)
     open_slice(control, 1 if threads > 1 else 0)
     call2(worker, -1, address)
+    leave(control)
 
 
 def _resume(worker, threads, address):
@@ -106,8 +113,10 @@ def _resume_pool(worker, threads, address):
     open_slice(record_at(address, CONTROL), 0)
     before = get_num_threads()
     set_num_threads(int32(threads))
+    record_at(address, CONTROL).solo = 0
     for index in prange(threads):
         call2(worker, int64(index), address)
+    leave(record_at(address, CONTROL))
     set_num_threads(int32(before))
 
 

@@ -168,8 +168,9 @@ WORKER = np.dtype(
 )
 assert WORKER.itemsize % ALIGNMENT == 0, WORKER.itemsize
 
-#: Three kinds of phase by the logarithm of their items: see `sharing.likeness`.
-LIKENESSES = 3 * 24
+#: Three kinds of phase and whole steps, by the logarithm of their items: see `sharing.likeness`.
+JUDGED = 4
+LIKENESSES = JUDGED * 24
 
 #: What all workers share and only the transition, run by one worker at a time, writes. Published
 #: by the release store of the phase word.
@@ -218,13 +219,15 @@ CONTROL = np.dtype(
         ("direct_units", "f8", (LIKENESSES,)),
         ("shared_ns", "f8", (LIKENESSES,)),
         ("shared_units", "f8", (LIKENESSES,)),
-        # by kind: phases decided so since both ways were tried, whether the last one was shared, and how many
-        # in a row were like it
-        ("turns", "i8", (3,)),
-        ("patience", "i8", (3,)),  # turns until both ways are tried again, 0 at first
-        ("sooner", "i8", (3,)),  # the answer of experience to the last one
-        ("last_shared", "i8", (3,)),
-        ("streak", "i8", (3,)),
+        ("sooner", "i8", (LIKENESSES,)),  # the answer of experience to the last one
+        # by kind of phase, and for whole steps: how many were decided since both ways were tried, whether the
+        # last one was shared, and how many in a row were like it
+        ("turns", "i8", (JUDGED,)),
+        ("patience", "i8", (JUDGED,)),  # turns until both ways are tried again, 0 at first
+        ("last_shared", "i8", (JUDGED,)),
+        ("streak", "i8", (JUDGED,)),
+        ("solo", "i8"),  # 1: worker 0 does this step without the others (`sharing.judge_step`)
+        ("left_at", "i8"),  # when the call returned that ended the last step; 0: nothing to learn from it
         ("deadline", "i8"),
         ("spins", "i8"),  # pauses of a waiting worker before it sleeps
         ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing

@@ -184,7 +184,7 @@ class Memory:
         known = self._experience.get(count, {})
         for name in EXPERIENCE:
             control[name] = known.get(name, 0)
-        control["streak"] = 0  # workers are asleep and caches cold: the first phases do not count
+        control["streak"] = control["left_at"] = 0  # workers sleep, caches are cold: that does not count
         control["parts"] = min(self.parts, count)
         self._used = count
 

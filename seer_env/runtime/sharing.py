@@ -1,14 +1,15 @@
 """Whether a phase is shared: what is remembered of phases, and which way the next one is done.
 
 A phase too small to share is done by one worker while the others sleep on. What it costs to share one
-depends on how far apart the cores are, which may change at any time: experience decides.
+depends on how far apart the cores are, and whether somebody else has one of them, which may change at any
+time: experience decides. So it does about whole steps: one in which anything is shared waits for all workers.
 """
 
 from __future__ import annotations
 
 from numba import int64
 
-from seer_env.runtime.layout import LIKENESSES
+from seer_env.runtime.layout import JUDGED, LIKENESSES
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.phases import ACT, EXECUTE, NOTHING, OBSERVE, SETTLE
 from seer_env.runtime.waiting import clock_ns
@@ -26,6 +27,8 @@ MOVE_NS = 1000.0
 EXPLORE, RUN, MOST_PATIENCE = 200, 8, 12_800
 #: But after so much work at the latest: what one run has misjudged must not last.
 EXPLORE_NS = 5e8
+#: Row of whole steps, behind those of kinds of phase.
+STEP = JUDGED - 1
 #: Phases that go by until a change of way shows what it is worth.
 SETTLED_IN = 3
 #: The most items of a claim, whatever they are expected to cost: the first heavy ones are a surprise.
@@ -42,13 +45,47 @@ def worth_sharing(control, kind, total, cost):
     work = total * cost
     if work <= control.share_ns and total <= MOST_ITEMS:
         return False
-    if control.threads == 1 or kind not in (EXECUTE, ACT, OBSERVE):
+    if control.threads == 1:
         return True
     units = work / control.event_cost if kind == EXECUTE else float(total)
     if max(0.0, work - units * MOVE_NS) > control.clearly_ns:
         return True
+    if control.solo != 0:
+        return False
+    if kind not in (EXECUTE, ACT, OBSERVE):
+        return True
     row = row_of(kind)
-    shared = way(control, row, likeness(kind, total), int64(EXPLORE_NS / work))
+    return chosen(control, row, likeness(row, total), int64(EXPLORE_NS / work))
+
+
+@kernel
+def judge_step(control):
+    """Before a step begins: learn what the last one took, and whether this one is to wake the other workers.
+
+    A step that shares a phase waits at its end until every worker has come and gone, which takes milliseconds
+    where another process has a core. No phase shows that, whole steps do. Long ones are worth it anyhow.
+    """
+    took, done = float(control.left_at - control.begun_at), control.events + control.n_agents
+    known = control.left_at != 0 and control.alone != 0
+    before = control.solo
+    control.left_at, control.solo = 0, 0
+    if not known or took > control.clearly_ns or took <= control.share_ns:
+        return
+    k = likeness(STEP, done)
+    if before != 0:
+        add_up(control, control.direct_ns, control.direct_units, STEP, k, took, done)
+    else:
+        add_up(control, control.shared_ns, control.shared_units, STEP, k, took, done)
+    if not chosen(control, STEP, k, int64(EXPLORE_NS / took)):
+        control.solo = 1
+    if control.solo != before:
+        control.streak[:STEP] = 0
+
+
+@kernel
+def chosen(control, row, k, at_most):
+    """`way`, noted."""
+    shared = way(control, row, k, at_most)
     control.streak[row] = control.streak[row] + 1 if control.last_shared[row] == shared else 1
     control.last_shared[row] = shared
     return shared != 0
@@ -56,13 +93,13 @@ def worth_sharing(control, kind, total, cost):
 
 @kernel
 def way(control, row, k, at_most):
-    """1 if the next phase of this kind, one like k, is to be shared; 0 if one worker is to do it alone.
+    """1 if the next one of this row, which is like k, is to be shared; 0 if one worker is to do it alone.
 
     Both ways are tried again after `at_most` phases, or `EXPLORE` if those are more.
     """
     sooner = sooner_shared(control, k)
-    if sooner != control.sooner[row]:
-        control.sooner[row], control.patience[row] = sooner, EXPLORE
+    if sooner != control.sooner[k]:
+        control.sooner[k], control.patience[row] = sooner, EXPLORE
     patience = max(min(control.patience[row], at_most), EXPLORE)
     control.turns[row] += 1
     if control.turns[row] >= patience:
@@ -77,7 +114,7 @@ def way(control, row, k, at_most):
 
 @kernel
 def sooner_shared(control, k):
-    """1 if phases like k have been done sooner when shared, or not shared yet; else 0."""
+    """1 if those like k have been done sooner when shared, or not shared yet; else 0."""
     alone, shared = control.direct_units[k], control.shared_units[k]
     if alone == 0.0 or shared == 0.0:
         return int64(1 if shared == 0.0 else 0)
@@ -85,13 +122,13 @@ def sooner_shared(control, k):
 
 
 @kernel
-def likeness(kind, total):
-    """Index of phases of one kind with about as many items."""
+def likeness(row, total):
+    """Index of phases of one kind, or of steps, with about as many items."""
     size = int64(0)
-    while total > 1 and size < LIKENESSES // 3 - 1:
+    while total > 1 and size < LIKENESSES // JUDGED - 1:
         total >>= 1
         size += 1
-    return row_of(kind) * (LIKENESSES // 3) + size
+    return row * (LIKENESSES // JUDGED) + size
 
 
 @kernel
@@ -112,19 +149,24 @@ def wall_of(control, kind, started):
 
 @kernel
 def remember(control, ns, units, kind, total, elapsed, done):
-    """Add a phase of `total` items, which did `done` events or items, to what is known of phases like it.
+    """Add a phase of `total` items, which did `done` events or items, to what is known of phases like it."""
+    if done > 0 and control.solo == 0 and kind in (EXECUTE, ACT, OBSERVE):
+        row = row_of(kind)
+        add_up(control, ns, units, row, likeness(row, total), elapsed, done)
+
+
+@kernel
+def add_up(control, ns, units, row, k, elapsed, done):
+    """Add what took so long to what is known of what is like it.
 
     Sums, not an average of ratios: rounds of one world may hold one event per entity or twenty, and the
     heavy ones are what sharing is for. The first phases after a change of way do not count: alone, a worker
     fetches what others have in their caches; shared, it waits for them to wake up. A phase counts as at
     most twice as slow as expected: a core that was taken away once must not decide the next hundred.
     """
-    if done == 0 or kind not in (EXECUTE, ACT, OBSERVE):
+    if control.streak[row] < SETTLED_IN:
         return
-    k = likeness(kind, total)
     if units[k] > 0.0:
-        if control.streak[row_of(kind)] < SETTLED_IN:
-            return
         elapsed = min(elapsed, 2.0 * done * ns[k] / units[k])
     ns[k], units[k] = 0.75 * ns[k] + elapsed, 0.75 * units[k] + done
 

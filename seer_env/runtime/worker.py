@@ -31,6 +31,7 @@ from seer_env.runtime.leq import kernel, kernel_for
 from seer_env.runtime.phases import EXECUTE, RESUME, STOP, perform
 from seer_env.runtime.recording import record, record_transition
 from seer_env.runtime.rounds import transition
+from seer_env.runtime.sharing import judge_step
 from seer_env.runtime.transition import publish
 from seer_env.runtime.waiting import LONGEST_SLEEP_MS, block_while_equal, clock_ns, pause, wake_all
 from seer_env.runtime.window import sync_of, workers_of
@@ -165,6 +166,7 @@ def working(scheduler, claim, perform, transition):
 def begin(control):
     """Begin a step: clear the counts of the last one, and open a first phase without work."""
     workers = workers_of(control)
+    judge_step(control)
     control.begun_at = clock_ns()
     control.rounds, control.shared_rounds, control.shared_kind = 0, 0, 0
     control.settling, control.drained_at, control.n_rounds = 0, DISTANT, 0

@@ -17,6 +17,7 @@ from seer_env.runtime.sharing import (
     MOVE_NS,
     RUN,
     SETTLED_IN,
+    judge_step,
     learn,
     likeness,
     remember,
@@ -65,8 +66,13 @@ def learn_of(control, kind, elapsed, total):
 
 
 @njit
+def judge(control):
+    judge_step(control)
+
+
+@njit
 def shared_is_sooner(control):
-    return sooner_shared(control, likeness(np.int64(EXECUTE), np.int64(ENTITIES)))
+    return sooner_shared(control, likeness(np.int64(0), np.int64(ENTITIES)))
 
 
 @pytest.fixture
@@ -163,6 +169,48 @@ def test_long_rounds_are_tried_both_ways_again_after_so_much_work_however_often_
         (note_shared if shared[-1] else note_alone)(control, 2e6 if shared[-1] else 1e6, ENTITIES)
     tries = np.flatnonzero(np.diff(np.array(shared[MOST_PATIENCE:], int)) == 1)
     assert np.diff(tries).max() <= EXPLORE_NS / (20 * COST * ENTITIES)
+
+
+def play_steps(control, steps: int, alone: float, shared: float) -> np.ndarray:
+    """Take so many steps of 1,000 events that last so long; which of them were to wake the others."""
+    decisions = []
+    for _ in range(steps):
+        judge(control)
+        decisions.append(control["solo"] == 0)
+        control["begun_at"], control["left_at"] = 0, shared if decisions[-1] else alone
+    return np.array(decisions)
+
+
+def step_control(control):
+    """As `control`, at the end of its first step."""
+    control["alone"], control["events"], control["streak"] = 1, 1000, 0
+    control["begun_at"], control["left_at"] = 0, 300_000
+    return control
+
+
+def test_steps_wake_nobody_while_another_process_has_the_second_core(control):
+    control = step_control(control)
+    assert play_steps(control, 2000, alone=240_000, shared=150_000)[200:].mean() > 0.95
+    busy = play_steps(control, 20_000, alone=240_000, shared=720_000)
+    assert busy[200:].mean() < 0.05
+    assert play_steps(control, 10_000, alone=240_000, shared=150_000)[-1000:].mean() > 0.95
+
+
+def test_a_first_step_that_takes_long_decides_nothing(control):
+    control = step_control(control)
+    control["left_at"] = 1_900_000
+    assert play_steps(control, 300, alone=240_000, shared=150_000)[100:].mean() > 0.9
+
+
+def test_long_steps_wake_the_others_without_being_judged(control):
+    assert play_steps(step_control(control), 500, alone=4_000_000, shared=5_000_000).all()
+
+
+def test_a_step_that_is_done_alone_shares_no_phase_but_a_long_one(control):
+    control["solo"] = 1
+    assert not any(decide(control) for _ in range(2 * EXPLORE))
+    control["clearly_ns"] = -1.0
+    assert decide(control)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ __all__ = [
     "load_actor",
     "restore",
     "save_checkpoint",
-    "written",
 ]
 
 FORMAT = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import gymnasium
@@ -116,6 +117,10 @@ class SingleAgentEnv(gymnasium.Env):
 
     def __str__(self) -> str:
         return f"<{type(self).__name__} {self.agent} of {self.world}, others by {self._others_name}>"
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: who is who, and the world's table and picture."""
+        return f"<p>{escape(str(self))}</p>{self.world._repr_html_()}"
 
     def _actions(self, action: Any) -> np.ndarray:
         """A row per agent: the policy's, but for this agent's own."""

@@ -196,6 +196,10 @@ class SeerVectorEnv(VectorEnv):
             f"{type(self).__name__}({self.model.name}, num_envs={self.num_envs}: {worlds} x {agents} agents)"
         )
 
+    def _repr_html_(self) -> str:
+        """For Jupyter: the worlds' tables."""
+        return self.worlds._repr_html_()
+
     # -- beyond gymnasium --------------------------------------------------------------------------
 
     @property

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from worlds import Lamps, Ring
 
+from seer_env import SingleAgentEnv, make_vec
 from seer_env.env import make
 from seer_env.html import table_html
 
@@ -178,3 +179,18 @@ def test_a_long_table_is_folded(rows, folded):
     html = table_html(("number",), [(str(number),) for number in range(rows)])
     assert ("details" in Cell(html).names) == folded
     assert Cell(html).texts["td"] == [str(number) for number in range(rows)]
+
+
+# -- gymnasium's forms --------------------------------------------------------------------------------
+
+
+def test_a_vector_env_shows_its_worlds():
+    envs = make_vec(Lamps(), copies=3, scheduler="python")
+    assert Cell(envs._repr_html_()).rows["copies"] == "3"
+
+
+def test_a_single_agents_env_shows_whose_it_is_and_its_world():
+    env = SingleAgentEnv(Lamps(), agent="lamp_2", scheduler="python")
+    html = env._repr_html_()
+    assert "lamp_2 of lamps, others by" in html
+    assert Cell(html).texts["caption"] == ["lamps"]

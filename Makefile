@@ -92,4 +92,4 @@ bench: $(STAMP)
 	$(SEER) bench all --quick
 
 clean:
-	rm -rf $(VENV) .venvs-compat .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	rm -rf $(VENV) .venvs-compat .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

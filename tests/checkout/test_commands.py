@@ -77,3 +77,8 @@ def test_a_command_that_is_shown_is_understood(line):
 def test_a_misspelt_option_is_not(capsys):
     with pytest.raises(SystemExit):
         understood("run aircraft_v0 --agent 400")
+
+
+def test_python_stands_in_pages_whose_tests_run_it():
+    pages = {path.relative_to(ROOT).as_posix() for path in FILES if "```python" in path.read_text("utf-8")}
+    assert pages == {"README.md", "docs/tutorial.md", "docs/arrays.md"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -66,16 +67,23 @@ class Batch:
 
     @classmethod
     def empty(cls, shape: tuple[int, int, int], observation: int, action: int, choices: int | None) -> Batch:
-        """Zeros for `shape` (T, B, M), and sizes `D`, `A`, `C`; no masks if `choices` is None."""
+        """Zeros on the CPU for `shape` (T, B, M), and sizes `D`, `A`, `C`; no masks if `choices` is None."""
+        zeros = partial(torch.zeros, device="cpu")
         numbers = ("log_probs", "rewards", "values", "following", "advantages", "returns")
         return cls(
-            observations=torch.zeros(*shape, observation),
-            actions=torch.zeros(*shape, action),
-            masks=None if choices is None else torch.zeros(*shape, choices, dtype=torch.bool),
-            **{name: torch.zeros(shape) for name in numbers},
-            ended=torch.zeros(shape, dtype=torch.bool),
-            active=torch.zeros(shape, dtype=torch.bool),
+            observations=zeros((*shape, observation)),
+            actions=zeros((*shape, action)),
+            masks=None if choices is None else zeros((*shape, choices), dtype=torch.bool),
+            **{name: zeros(shape) for name in numbers},
+            ended=zeros(shape, dtype=torch.bool),
+            active=zeros(shape, dtype=torch.bool),
         )
+
+    def to(self, device: torch.device) -> Batch:
+        """The batch on a device; itself where it is there."""
+        if self.active.device.type == device.type:
+            return self
+        return Batch.of_tensors({name: tensor.to(device) for name, tensor in self.tensors().items()})
 
     def tensors(self) -> dict[str, Tensor]:
         """Its fields by name, without masks that are None."""
@@ -127,10 +135,11 @@ class Batch:
         steps, copies, agents = self.active.shape
         flat = self._flat()
         plan = []
-        for group in torch.randperm(agents, generator=generator).split(min(group_size, size)):
-            moments = torch.randperm(steps * copies, generator=generator)
+        shuffled = partial(torch.randperm, generator=generator, device="cpu")
+        for group in shuffled(agents).to(self.active.device).split(min(group_size, size)):
+            moments = shuffled(steps * copies).to(self.active.device)
             plan += [(chosen, group) for chosen in moments.split(max(1, size // len(group)))]
-        for index in torch.randperm(len(plan), generator=generator).tolist():
+        for index in shuffled(len(plan)).tolist():
             minibatch = _chosen(flat, *plan[index])
             if minibatch is not None:
                 yield minibatch

@@ -77,6 +77,9 @@ class TrainConfig:
     torch_threads: int = 1
     """Threads of the networks. Small networks gain little from a second."""
 
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the networks are: cpu, or cuda for an NVIDIA GPU. Worlds are stepped on the CPU."""
+
     seed: int = 1
     """Of everything: worlds, initial weights, sampled actions, minibatches."""
 

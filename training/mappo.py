@@ -79,7 +79,7 @@ class Worker:
         self.worlds, self.networks, self.generator = worlds, networks, generator
         self.resumable, self.version = True, 0
         self._steps, self._neighbour_reward = config.rollout_steps, config.neighbour_reward
-        self._at_once, self._device = config.minibatch_size, torch.device("cpu")
+        self._at_once, self._device = config.minibatch_size, torch.device(config.device)
         self.returns = np.zeros((worlds.copies, len(worlds.names)))
         self.lengths = np.zeros(worlds.copies, np.int64)
 
@@ -190,7 +190,7 @@ class Worker:
 
     def _values(self, observations: Tensor, live: Tensor) -> Tensor:
         """Values `[T, B, M]` of observations `[T, B, M, D]`, zeros where not live."""
-        values = torch.zeros(live.shape)
+        values = torch.zeros(live.shape, device="cpu")
         at_once = max(1, self._at_once // live[0].numel())  # steps, which bounds memory
         for some, seen, present in zip(*(each.split(at_once) for each in (values, observations, live))):
             present = present.flatten(0, 1)
@@ -242,7 +242,7 @@ class Learner:
     Args:
         networks: what it updates.
         config: the settings.
-        generator: draws the minibatches.
+        generator: draws the minibatches, on the CPU.
     """
 
     def __init__(self, networks: Networks, config: TrainConfig, generator: torch.Generator):
@@ -267,20 +267,20 @@ class Learner:
         Raises:
             TrainingError: a loss is not finite.
         """
-        config = self.config
+        config, batch = self.config, batch.to(torch.device(self.config.device))
         rate = config.scheduled(index, config.learning_rate, config.learning_rate_end)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         old = version is not None and index - version > 1
         explained = self._estimate(batch, self._weights(batch) if old else None)
         self.networks.critic.last.update(batch.returns[batch.active])
-        sums: Counter[str] = Counter()
+        sums: Counter = Counter()  # of tensors, which are read at the end: reading one waits for a GPU
         for _ in range(config.epochs):
             for minibatch in batch.minibatches(config.minibatch_size, config.group_size, self.generator):
                 sums.update(self._descend(minibatch, index), minibatches=1)
         self.networks.see(batch.observations[batch.active])
         count = sums.pop("minibatches")
-        means = {name: total / count for name, total in sums.items()}
+        means = {name: float(total) / count for name, total in sums.items()}
         return means | {"losses/explained_variance": explained, "charts/learning_rate": rate}
 
     @torch.no_grad()
@@ -305,7 +305,7 @@ class Learner:
         variance = batch.returns[batch.active].var(correction=0).clamp_min(1e-12)
         return (1.0 - gained[batch.active].var(correction=0) / variance).item()
 
-    def _descend(self, batch: Minibatch, index: int) -> dict[str, float]:
+    def _descend(self, batch: Minibatch, index: int) -> dict[str, Tensor]:
         """One gradient step."""
         config, networks = self.config, self.networks
         policy = networks.actor(batch.observations, batch.masks)
@@ -333,9 +333,9 @@ class Learner:
             divergence = (ratio - 1.0 - log_ratio).mean()
             clipped = ((ratio - 1.0).abs() > config.clip).float().mean()
         return {
-            "losses/policy_loss": surrogate.item(),
-            "losses/value_loss": error.item(),
-            "losses/entropy": entropy.item(),
-            "losses/approx_kl": divergence.item(),
-            "losses/clipfrac": clipped.item(),
+            "losses/policy_loss": surrogate.detach(),
+            "losses/value_loss": error.detach(),
+            "losses/entropy": entropy.detach(),
+            "losses/approx_kl": divergence,
+            "losses/clipfrac": clipped,
         }

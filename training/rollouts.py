@@ -45,8 +45,8 @@ class Rollout:
         """All that `of_tensors` needs to make it anew."""
         numbers = [float(self.version), self.earned, self.elapsed_s, *map(self.seconds.get, PARTS)]
         return {
-            "numbers": torch.tensor(numbers, dtype=torch.float64),
-            "finished": torch.tensor(self.finished, dtype=torch.float64).reshape(-1, 2),
+            "numbers": torch.tensor(numbers, dtype=torch.float64, device="cpu"),
+            "finished": torch.tensor(self.finished, dtype=torch.float64, device="cpu").reshape(-1, 2),
             **named("batch", self.batch.tensors()),
         }
 

@@ -11,6 +11,7 @@ import torch
 
 from seer_env.training.asynchronous import Asynchronous
 from seer_env.training.config import ConfigError, TrainConfig
+from seer_env.training.devices import open_device
 from seer_env.training.mappo import Networks, Worker
 from seer_env.training.ring import InTurn, Ring
 from seer_env.training.rollouts import Rollouts
@@ -44,7 +45,7 @@ def open_share(config: TrainConfig, index: int) -> tuple[Networks, Rollouts]:
     networks = _new_networks(groups[0], config)
     _, acting, _ = np.random.SeedSequence(config.seed).generate_state(3).tolist()
     workers = [
-        Worker(worlds, networks, torch.Generator().manual_seed(acting + group), config)
+        Worker(worlds, networks, torch.Generator(config.device).manual_seed(acting + group), config)
         for group, worlds in enumerate(groups, start=index * len(groups))
     ]
     parts = [workers[i : i + config.ring] for i in range(0, len(workers), config.ring)]
@@ -63,9 +64,11 @@ def open_groups(config: TrainConfig, index: int = 0) -> list[Worlds]:
 
 def _new_networks(worlds: Worlds, config: TrainConfig) -> Networks:
     initial = np.random.SeedSequence(config.seed).generate_state(1).tolist()[0]
-    with torch.random.fork_rng(devices=[]):
+    device = open_device(config)
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # the same weights for every device
         torch.manual_seed(initial)
-        return Networks(worlds, config)
+        networks = Networks(worlds, config)
+    return networks.to(device)
 
 
 def _open_ray(config: TrainConfig) -> tuple[Networks, Rollouts]:
@@ -77,4 +80,4 @@ def _open_ray(config: TrainConfig) -> tuple[Networks, Rollouts]:
     worlds = open_worlds(replace(config, copies=1, workers=1, ring=1, micro_batches=1))
     networks = _new_networks(worlds, config)
     worlds.close()
-    return networks, RayWorkers(config)
+    return networks, RayWorkers(replace(config, device="cpu"))

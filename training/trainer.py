@@ -85,7 +85,7 @@ def set_up(config: TrainConfig) -> tuple[Learner, Rollouts]:
     """A learner, and rollouts of new worlds, which are not reset yet; all follows from `config.seed`."""
     networks, rollouts = open_rollouts(config)
     _, _, shuffling = np.random.SeedSequence(config.seed).generate_state(3).tolist()
-    return Learner(networks, config, torch.Generator().manual_seed(shuffling)), rollouts
+    return Learner(networks, config, torch.Generator("cpu").manual_seed(shuffling)), rollouts
 
 
 def figures(collected: list[Rollout], progress: Progress, seconds: float) -> dict[str, float]:

@@ -50,8 +50,9 @@ def open_slice(control, alone):
 
 @kernel
 def leave(control):
-    """Note when a step has ended, the waiting for all workers included."""
-    control.left_at = clock_ns() if control.status != RUNNING else 0
+    """Note when a step has ended, the waiting for all workers included, if there was any to judge."""
+    ended = control.threads > 1 and control.status != RUNNING
+    control.left_at = clock_ns() if ended else 0
 
 
 @kernel

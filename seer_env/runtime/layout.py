@@ -227,7 +227,7 @@ CONTROL = np.dtype(
         ("last_shared", "i8", (JUDGED,)),
         ("streak", "i8", (JUDGED,)),
         ("solo", "i8"),  # 1: worker 0 does this step without the others (`sharing.judge_step`)
-        ("left_at", "i8"),  # when the call returned that ended the last step; 0: nothing to learn from it
+        ("left_at", "i8"),  # when the call returned that ended the last step; 0: on one thread, or unknown
         ("deadline", "i8"),
         ("spins", "i8"),  # pauses of a waiting worker before it sleeps
         ("event_cost", "f8"),  # nanoseconds, moving averages; they decide what is worth sharing

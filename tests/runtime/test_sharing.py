@@ -236,6 +236,18 @@ def test_what_was_learned_at_one_thread_count_is_kept_for_it():
     assert not control["streak"].any()  # the first phases behind a change do not count
 
 
+def test_steps_that_are_replayed_on_one_thread_say_nothing_of_those_on_two():
+    engine = make_engine(Phold(256), "seer", 2)
+    actions, live = np.zeros((0, 0)), np.zeros(0, bool)
+    engine.reset(seed=1)
+    engine.step(actions, live)
+    control = engine._memory.control
+    assert control["left_at"][0] != 0
+    engine.rehearse(0, actions, live)
+    engine.forget_rehearsal()
+    assert control["left_at"][0] == 0
+
+
 @pytest.mark.parametrize("count", [0, 5])
 def test_threads_that_an_engine_was_not_made_for_are_refused(count):
     with pytest.raises(ValueError, match="from 1 to 4"):

@@ -109,10 +109,14 @@ class Sources:
             return True
         if parts[0] in FOREIGN:
             return _importable(parts)
+        home = next((home for home, names in FOREIGN_CLASSES.items() if first in names), None)
+        if home is not None:
+            return _importable([*home.split("."), *parts])
         places = [name for name in self.modules if f".{name}.".endswith(f".{'.'.join(parts[:-1])}.")]
         if any(parts[-1] in self.modules[name] or f"{name}.{parts[-1]}" in self.modules for name in places):
             return True
-        return first not in self.classes and not places and parts[0] != "seer_env"  # then it is code
+        is_known = first in self.classes or places or parts[0] == "seer_env"
+        return not is_known and not _NAME.fullmatch(first)  # then it is code
 
 
 def _defined(node: ast.AST) -> Iterator[str]:

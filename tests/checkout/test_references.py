@@ -26,6 +26,7 @@ def test_all_links_of_the_project_lead_somewhere():
         "SeerParallelEnv",
         "SeerParallelEnv.step",
         "SeerParallelEnv.digest",  # inherited
+        "Space.sample",
         "seer_env.make",
         "seer_env.env.SeerParallelEnv",
         "runtime.engine.SCHEDULERS",
@@ -50,6 +51,8 @@ def test_what_is_there_is_found(sources, reference):
     [
         "SeerParallelEnw",
         "SeerParallelEnv.steppe",
+        "SeerParallelEnw.step",
+        "Space.simple",
         "seer_env.makes",
         "runtime.engine.SCHEDULER",
         "env.last_step_stat",

@@ -43,7 +43,8 @@ FORMAT = 2
 
 #: Settings that decide what a checkpoint holds: a run keeps them when it goes on.
 KEPT = (
-    "env", "copies", "workers", "ring", "micro_batches", "staleness", "hidden", "normalise_observations",
+    "env", "copies", "workers", "ring", "micro_batches", "staleness", "device", "hidden",
+    "normalise_observations",
 )  # fmt: skip
 
 

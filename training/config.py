@@ -36,7 +36,7 @@ class TrainConfig:
     """Train agents with MAPPO (Yu et al., arXiv 2103.01955); Ctrl-C saves, `--resume` goes on.
 
     A step of a world is a decision of all its live agents. The run folder gets config.yaml, progress.csv,
-    TensorBoard's files, and the folder `checkpoint`.
+    TensorBoard's files, and the last two checkpoints.
     """
 
     env: str = "flock_v0"

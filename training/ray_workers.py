@@ -183,7 +183,7 @@ class RayWorkers:
                 if deaths > RESTARTS:
                     raise TrainingError(f"worker {index} died {deaths} times in a row: {reason}") from error
                 print(
-                    f"worker {index} died and is replaced, its what it was at begun again: {reason}",
+                    f"worker {index} died and is replaced; its rollout begins again: {reason}",
                     file=sys.stderr,
                 )
                 ray.kill(self._actors[index])  # if it only seems to be gone, it must not go on

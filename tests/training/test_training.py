@@ -189,6 +189,14 @@ def test_what_a_checkpoint_is_made_of_cannot_change_when_a_run_goes_on(tmp_path,
         train(dataclasses.replace(FLOCK, run=tmp_path, **other), resume=find_checkpoint(tmp_path))
 
 
+def test_a_run_goes_on_where_its_generators_are(tmp_path):
+    train(dataclasses.replace(FLOCK, updates=1, run=tmp_path))
+    learner, rollouts = set_up(FLOCK)
+    learner.config = dataclasses.replace(FLOCK, device="cuda")
+    with pytest.raises(CheckpointError, match="of device='cpu', and cannot go on with device='cuda'"):
+        restore(find_checkpoint(tmp_path), learner, rollouts)
+
+
 def test_a_run_does_not_go_on_to_fewer_updates_than_it_has_had(tmp_path):
     train(dataclasses.replace(FLOCK, updates=2, run=tmp_path))
     with pytest.raises(CheckpointError, match="has had 2 updates, more than --updates 1"):

@@ -22,7 +22,7 @@ class Patience(ParallelEnv):
 
     metadata = {"name": "patience"}  # noqa: RUF012 - as PettingZoo has it
 
-    def __init__(self, players: int = 2):
+    def __init__(self, players: int = 2, render_mode: str | None = None):
         self.possible_agents = [f"player_{i}" for i in range(players)]
         self.agents: list[str] = []
 

@@ -43,7 +43,7 @@ class Evaluate(Trained):
         check_count("--episodes", self.episodes)
         check_writable(self.json_file)
         name = self.config().env
-        env = self.foreign() or make_world(self.options())
+        env = self.foreign() or endless_refused(make_world(self.options()))
         policy = self.policy(env)
         seeds = range(self.seed, self.seed + self.episodes)
         compare = fights if hasattr(getattr(env, "model", None), "sides") else episodes
@@ -52,6 +52,19 @@ class Evaluate(Trained):
         env.close()
         write_json(self.json_file, {"checkpoint": str(self.checkpoint), "env": name, **figures})
         return 0
+
+
+def endless_refused(env: SeerParallelEnv) -> SeerParallelEnv:
+    """The env, if its episodes may end.
+
+    Raises:
+        CommandError: its model terminates no agent, and there is no `max_cycles`.
+    """
+    from seer_env.model import EventModel
+
+    if env.max_cycles is None and env.model.terminated is EventModel.terminated:
+        raise CommandError(f"{env}: its episodes never end; name their steps with --max-cycles")
+    return env
 
 
 def episodes(

@@ -73,9 +73,10 @@ class Trained:
         """The settings of the training, but for what is named here.
 
         Raises:
-            CommandError: there is no checkpoint, or training is not installed.
+            CommandError: there is no checkpoint, a number is not possible, or training is not installed.
         """
         require_training()
+        check_count("--seed", self.seed, least=0)
         from seer_env.training.checkpoints import checkpoint_config, find_checkpoint
 
         config = checkpoint_config(find_checkpoint(self.checkpoint))
@@ -108,7 +109,7 @@ class Trained:
         return load_policy(folder, checkpoint_config(folder), getattr(env, "model", env), self.sample)
 
 
-def check_count(option: str, value: int) -> None:
-    """Refuse a count below 1."""
-    if value < 1:
-        raise CommandError(f"{option} {value}: at least 1")
+def check_count(option: str, value: int, least: int = 1) -> None:
+    """Refuse a number below `least`."""
+    if value < least:
+        raise CommandError(f"{option} {value}: at least {least}")

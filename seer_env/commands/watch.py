@@ -104,7 +104,10 @@ def picture(env: ParallelEpisode) -> np.ndarray:
     """
     import numpy as np
 
-    frame = env.env.render()
+    try:
+        frame = env.env.render()
+    except NotImplementedError as error:
+        raise CommandError(f"{env.env}: draws no pictures, it has no render()") from error
     if not isinstance(frame, np.ndarray) or frame.ndim != 3 or frame.dtype != np.uint8:
         shape = f"{frame.dtype} {frame.shape}" if isinstance(frame, np.ndarray) else repr(frame)
         raise CommandError(f"{env.env}: render() with render_mode rgb_array gave {shape}, no uint8 [H, W, 3]")

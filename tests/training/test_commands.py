@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from training_runs import FLOCK, GAMES
 
 import seer_env
 from seer_env.cli import main
@@ -174,6 +176,38 @@ sys.exit(main(sys.argv[1:]))
             timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def patience(tmp_path_factory) -> Path:
+    """A run of one update in a PettingZoo env without pictures."""
+    run = tmp_path_factory.mktemp("train") / "patience"
+    train(TrainConfig(env=f"{GAMES}:Patience", run=run, copies=1, updates=1, rollout_steps=4, hidden=(8,)))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["play", "--video", "x.gif"], "patience: draws no pictures"),
+        (["play", "--seed", "-1"], "--seed -1: at least 0"),
+        (["evaluate", "--seed", "-1"], "--seed -1: at least 0"),
+        (["evaluate", "--max-cycles", "0"], "max_cycles must be from 1"),
+    ],
+)
+def test_what_a_checkpoint_cannot_do_is_refused_by_name(
+    patience, arguments, message, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert main([arguments[0], str(patience), *arguments[1:]]) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_episodes_that_never_end_are_not_waited_for(tmp_path, capsys):
+    train(dataclasses.replace(FLOCK, updates=1, max_cycles=None, run=tmp_path))
+    assert main(["evaluate", str(tmp_path)]) == 1
+    assert "flock: its episodes never end; name their steps with --max-cycles" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path), "--max-cycles", "3", "--episodes", "2"]) == 0
 
 
 def test_an_interval_needs_two_episodes(spread, capsys):

@@ -31,7 +31,7 @@ def inside(project, *command):
 
 
 def test_its_own_tests_pass(project):
-    assert "5 passed" in inside(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert "6 passed" in inside(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 
 def test_its_run_plays_the_episode_of_its_config(project):

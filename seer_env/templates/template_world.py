@@ -54,6 +54,14 @@ class TemplateWorld(EventModel):
     def reward(me, info, sim):
         return 1.0 if me.tokens > 0 else 0.0
 
+    def render_frame(self, state, clock):
+        """A picture, uint8 [H, W, 3]: a square per agent, row by row, the brighter the more tokens it has."""
+        side = int(np.ceil(np.sqrt(len(state))))
+        squares = np.zeros(side * side, np.uint8)
+        squares[: len(state)] = np.minimum(80 * state["tokens"], 255)
+        grey = squares.reshape(side, side).repeat(12, axis=0).repeat(12, axis=1)
+        return np.stack([grey] * 3, axis=2)
+
 
 def right_of(me, n_entities):
     return (me + 1) % n_entities

@@ -33,5 +33,12 @@ def test_a_token_that_is_passed_on_arrives_in_the_same_step():
     assert step.rewards.tolist() == [0.0, 1.0, 1.0]
 
 
+def test_a_picture_has_a_square_per_agent():
+    env = seer_env.make(TemplateWorld(4), scheduler="python", render_mode="rgb_array")
+    env.reset_arrays(seed=1)
+    assert env.render().shape == (24, 24, 3)
+    assert (env.render() == 80).all()  # a token each
+
+
 def test_the_world_is_registered():
     assert len(seer_env.make("template_world_v0", n_agents=7).possible_agents) == 7

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import seer_env
 from seer_env.cli import main
@@ -64,11 +66,16 @@ def test_every_linked_file_is_there():
 
 def test_the_agents_of_the_readers_world_learn_to_hold_their_tokens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(seer_env, "register", lambda *_: None)  # other tests see the shipped worlds alone
+    monkeypatch.setattr(seer_env, "register", lambda *_: None)  # other tests see the shipped worlds alone,
+    monkeypatch.setattr(sys, "path", [*sys.path])  # and no module of this name
+    monkeypatch.setitem(sys.modules, "gossip", None)
+    monkeypatch.delitem(sys.modules, "gossip")
     (commands,) = blocks("")
     for line in commands.splitlines():
         words = shlex.split(line)[1:]
         assert main([*words, "--json", "table.json"] if words[0] == "evaluate" else words) == 0
+    with Image.open("gossip.gif") as film:
+        assert film.n_frames == 50
     rewards = json.loads(Path("table.json").read_text())["policies"]
     assert rewards["trained"]["reward"][0] > 0.95
     assert rewards["random"]["reward"][0] < 0.7

@@ -139,9 +139,9 @@ def _smoothed(values: np.ndarray, span: int) -> np.ndarray:
 
 
 def _curve(label: str, runs: list[Path], series: list[tuple[np.ndarray, np.ndarray]]) -> Curve:
-    """Bring runs to the points of the first, within what all of them have."""
+    """Bring runs to the points of any of them, within what all have."""
     begin, end = max(x[0] for x, _ in series), min(x[-1] for x, _ in series)
-    points = series[0][0]
+    points = np.unique(np.concatenate([x for x, _ in series]))
     points = points[(points >= begin) & (points <= end)]
     if not len(points):
         raise CommandError(f"{', '.join(map(str, runs))}: they have no part of the way in common")

@@ -42,14 +42,16 @@ def test_seeds_are_one_curve_with_a_band_from_the_lowest_to_the_highest(make_run
 
 
 def test_runs_are_compared_where_all_have_been(make_run):
-    """The second run's points lie between: 3.5 minutes is half way from its 2 to its 5 minutes."""
+    """From the later beginning to the earlier end, at the points of both; in between they are straight:
+    after 5 minutes the slow one has 10 and 1.5 / 6.5 of the way to 20."""
     runs = [
         make_run("slow", [(1, 60, 0.0), (2, 210, 10.0), (3, 600, 20.0)], seed=1),
         make_run("fast", [(1, 120, 4.0), (2, 300, 8.0)], seed=2),
     ]
     (curve,) = read_curves(runs, "charts/reward", "minutes")
-    assert curve.x.tolist() == [3.5]
-    assert (curve.low.tolist(), curve.high.tolist()) == ([6.0], [10.0])
+    assert curve.x.tolist() == [2.0, 3.5, 5.0]
+    assert curve.low == pytest.approx([4.0, 6.0, 8.0])
+    assert curve.high == pytest.approx([4.0, 10.0, 10 + 10 * 1.5 / 6.5])
 
 
 def test_other_settings_are_another_curve_that_is_named_by_them(make_run):

@@ -36,7 +36,7 @@ class ParallelEpisode:
         observation_size, action_space: `D`, and one agent's space.
         observations: float32 `[M, D]`, each agent's last one.
         live: bool `[M]`.
-        masks: bool `[M, C]`, the choices that are allowed, or None where all are.
+        masks: bool `[M, C]`, the choices that are allowed, or None where actions are not choices.
 
     Raises:
         WorldsError: its agents differ in their spaces, or it has none; later, that it breaks PettingZoo's
@@ -58,7 +58,8 @@ class ParallelEpisode:
             ) from error
         self.observations = np.zeros((len(self._row), self.observation_size), np.float32)
         self.live = np.zeros(len(self._row), bool)
-        self.masks: np.ndarray | None = None
+        shape = len(self._row), self._choices
+        self.masks = np.ones(shape, bool) if self._choices else None
         self._cycles, self._seed = 0, 0
         self._seeds = np.random.default_rng(0)
         self._taken: list[np.ndarray] = []
@@ -70,7 +71,7 @@ class ParallelEpisode:
 
     @property
     def info_arrays(self) -> np.ndarray | None:
-        """The action masks as `Episode.info_arrays` has them, structured `[M]`, or None without any."""
+        """The action masks as `Episode.info_arrays` has them, structured `[M]`, or None."""
         if self.masks is None:
             return None
         info = np.zeros(len(self.masks), [("action_mask", np.int8, (self._choices,))])
@@ -124,7 +125,7 @@ class ParallelEpisode:
 
     def random_actions(self) -> np.ndarray:
         """Every agent's action drawn from its space, of the choices that its mask leaves; `[M, A]`."""
-        masks = [None] * len(self._row) if self.masks is None else list(self.masks.astype(np.int8))
+        masks = np.ones((len(self._row), 0), bool) if self.masks is None else self.masks
         return np.stack([np.reshape(self._drawn.sample(self._split(mask)), -1) for mask in masks])
 
     def save(self, path: Path) -> None:
@@ -179,9 +180,7 @@ class ParallelEpisode:
     def _allow(self, name: str, mask: Any) -> None:
         """Take in an agent's mask; None allows everything."""
         if mask is None:
-            if self.masks is not None:
-                self.masks[self._row[name]] = True
-            return
+            mask = np.ones(self._choices, np.int8)
         flat = (
             np.concatenate([np.ravel(part) for part in mask]) if isinstance(mask, tuple) else np.ravel(mask)
         )
@@ -190,9 +189,8 @@ class ParallelEpisode:
                 f"{self.env}: the action_mask of agent {name!r} has {len(flat)} entries, but "
                 f"{self.action_space} {self._choices} choices"
             )
-        if self.masks is None:
-            self.masks = np.ones((len(self._row), self._choices), bool)
-        self.masks[self._row[name]] = flat != 0
+        if self.masks is not None:
+            self.masks[self._row[name]] = flat != 0
 
     def _of(self, name: str, values: Mapping[str, Any], what: str) -> Any:
         """The agent's value, which the env must give."""
@@ -212,11 +210,14 @@ class ParallelEpisode:
             numbers = np.rint(numbers)
         return np.clip(numbers.reshape(space.shape), space.low, space.high).astype(space.dtype)
 
-    def _split(self, mask: np.ndarray | None) -> Any:
-        """A mask as `Space.sample` wants it."""
-        if mask is None or not isinstance(self.action_space, spaces.MultiDiscrete):
-            return mask
-        return tuple(np.split(mask, np.cumsum(self.action_space.nvec)[:-1]))
+    def _split(self, mask: np.ndarray) -> Any:
+        """A mask as `Space.sample` wants it; None where it allows everything."""
+        if mask.all():
+            return None
+        flat = mask.astype(np.int8)
+        if isinstance(self.action_space, spaces.MultiDiscrete):
+            return tuple(np.split(flat, np.cumsum(self.action_space.nvec)[:-1]))
+        return flat
 
 
 def _common_spaces(env: ParallelEnv) -> tuple[spaces.Space, spaces.Space]:

@@ -15,10 +15,10 @@ from seer_env.training.buffer import Batch
 if TYPE_CHECKING:
     from seer_env.training.mappo import Networks
 
-__all__ = ["PARTS", "Rollout", "Rollouts", "named", "under"]
+__all__ = ["SPENT_ON", "Rollout", "Rollouts", "named", "under"]
 
 #: What a rollout's time is spent on: the networks, the worlds' events and outputs, and what is around them.
-PARTS = ("inference", "window", "outputs", "other")
+SPENT_ON = ("inference", "window", "outputs", "other")
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Rollout:
         version: updates that the networks had had which acted.
         earned: sum of all rewards, without those of neighbours.
         finished: (mean return over agents, length) of each episode that ended.
-        seconds: s by part, see `PARTS`; where parts overlap, their sum is more than `elapsed_s`.
+        seconds: s by `SPENT_ON`; where those overlap, their sum is more than `elapsed_s`.
         elapsed_s: s from the rollout's beginning to its end.
     """
 
@@ -38,12 +38,12 @@ class Rollout:
     version: int
     earned: float = 0.0
     finished: list[tuple[float, int]] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SPENT_ON, 0.0))
     elapsed_s: float = 0.0
 
     def tensors(self) -> dict[str, Tensor]:
         """All that `of_tensors` needs to make it anew."""
-        numbers = [float(self.version), self.earned, self.elapsed_s, *map(self.seconds.get, PARTS)]
+        numbers = [float(self.version), self.earned, self.elapsed_s, *map(self.seconds.get, SPENT_ON)]
         return {
             "numbers": torch.tensor(numbers, dtype=torch.float64, device="cpu"),
             "finished": torch.tensor(self.finished, dtype=torch.float64, device="cpu").reshape(-1, 2),
@@ -56,7 +56,7 @@ class Rollout:
         version, earned, elapsed_s, *seconds = tensors["numbers"].tolist()
         finished = [(mean, int(length)) for mean, length in tensors["finished"].tolist()]
         batch = Batch.of_tensors(under("batch", tensors))
-        return cls(batch, int(version), earned, finished, dict(zip(PARTS, seconds)), elapsed_s)
+        return cls(batch, int(version), earned, finished, dict(zip(SPENT_ON, seconds)), elapsed_s)
 
 
 class Rollouts(Protocol):

@@ -17,7 +17,7 @@ from seer_env.training.checkpoints import Progress, restore, save_checkpoint, wr
 from seer_env.training.config import TrainConfig, dump_config
 from seer_env.training.logging import RunLog
 from seer_env.training.mappo import Learner
-from seer_env.training.rollouts import PARTS, Rollout, Rollouts
+from seer_env.training.rollouts import SPENT_ON, Rollout, Rollouts
 from seer_env.training.sources import open_rollouts
 
 __all__ = ["train"]
@@ -97,7 +97,7 @@ def figures(collected: list[Rollout], progress: Progress, seconds: float) -> dic
         "charts/SPS": decisions / seconds,
         "charts/reward": sum(rollout.earned for rollout in collected) / decisions,
     }
-    for part in PARTS:
+    for part in SPENT_ON:
         result[f"time/{part}"] = sum(rollout.seconds[part] for rollout in collected)
     finished = [episode for rollout in collected for episode in rollout.finished]
     if finished:

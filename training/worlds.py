@@ -207,12 +207,8 @@ class ParallelWorlds:
     def _look(self) -> None:
         self.observations = np.stack([episode.observations for episode in self._episodes])
         self.live = np.stack([episode.live for episode in self._episodes])
-        shown = [episode.masks for episode in self._episodes if episode.masks is not None]
-        if shown:
-            everything = np.ones_like(shown[0])
-            self.masks = np.stack(
-                [everything if episode.masks is None else episode.masks for episode in self._episodes]
-            )
+        masks = [episode.masks for episode in self._episodes if episode.masks is not None]
+        self.masks = np.stack(masks) if masks else None
 
 
 def foreign_env(config: TrainConfig) -> Callable[..., ParallelEnv] | None:

@@ -74,6 +74,18 @@ def test_agents_that_ended_are_not_live_and_get_nothing():
     assert worlds.masks.tolist() == [[[True, True, False]] * 2]
 
 
+def test_masks_may_come_behind_the_first_observations():
+    class Late(Patience):
+        def _infos(self, agents):
+            return super()._infos(agents) if self.waited else {agent: {} for agent in agents}
+
+    worlds = ParallelWorlds(Late, copies=1)
+    worlds.reset(0)
+    assert worlds.masks.tolist() == [[[True, True, True]] * 2]
+    worlds.step(np.ones((1, 2, 1), np.float32))
+    assert worlds.masks.tolist() == [[[True, True, False]] * 2]
+
+
 def wandering(steps: int) -> ParallelWorlds:
     worlds = ParallelWorlds(Wandering, copies=2)
     worlds.reset(7)

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 from numba import int32, int64, njit
 
-from seer_env.runtime.layout import (
-    BUMP,
-    CHUNK,
-    FREE_CHUNKS,
-    FREE_SLOTS,
-    LEQ,
-    SYNC_WORDS,
-    WORKER,
-    aligned_zeros,
-)
+from seer_env.runtime.layout import BUMP, CHUNK, CLAIMS, FREE_CHUNKS, FREE_SLOTS, LEQ, WORKER, aligned_zeros
 from seer_env.runtime.leq import HEADER, drain_inbox, free_slot, insert, new_slot, push_inbox, remove_root
 
 SLOTS = 1024
@@ -149,7 +140,7 @@ def workers_over(slots, lines=1, count=1):
     """Workers without a slot, over a pool of `slots` events of `lines` cache lines: (pool, workers, sync)."""
     pool, sync, workers = (
         aligned_zeros(slots * lines, HEADER),
-        aligned_zeros(SYNC_WORDS, np.int64),
+        aligned_zeros(CLAIMS, np.int64),
         aligned_zeros(count, WORKER),
     )
     workers["pool"], workers["sync"] = pool.ctypes.data, sync.ctypes.data

@@ -23,6 +23,7 @@ TAGS = (
     "charts/decisions",
     "charts/seconds",
     "charts/SPS",
+    "charts/rollout_seconds",
     "charts/reward",
     "charts/episodic_return",
     "charts/episodic_length",

@@ -35,6 +35,9 @@ EXPERIMENTS = {
     "regret": Place(
         "regret", "RegretExperiment", "threads that STPA chose beside the best, 40 and more worlds"
     ),
+    "pipeline": Place(
+        "pipeline", "PipelineExperiment", "training: plain loop, environment ring, asynchronous"
+    ),
     "memory": Place("memory", "MemoryExperiment", "peak memory of each scheduler, in processes of their own"),
 }
 BENCHES = {

@@ -78,6 +78,12 @@ def train(arguments: Sequence[str]) -> int:
 
 def require_training() -> None:
     """Refuse to begin without the packages of the extra `train`."""
+    missing = missing_packages()
+    if missing is not None:
+        raise CommandError(missing)
+
+
+def missing_packages() -> str | None:
+    """Which packages of the extra `train` are not installed and what to do, or None if all are."""
     missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
-    if missing:
-        raise CommandError(f'training needs {", ".join(missing)}: pip install "seer-env[train]"')
+    return f'training needs {", ".join(missing)}: pip install "seer-env[train]"' if missing else None

@@ -1,0 +1,43 @@
+"""`seer-env bench pipeline`: who is compared with whom, and on how many threads."""
+
+from __future__ import annotations
+
+import pytest
+from made_up import made_up
+
+from seer_env.bench import pipeline
+from seer_env.bench.pipeline import AHEAD, BOTH, PLAIN, RING, SETTINGS, PipelineExperiment, best_plain
+
+
+def rates(**more):
+    speeds = {PLAIN[0]: 80.0, PLAIN[1]: 100.0, RING: 90.0, AHEAD: 150.0, BOTH: 120.0}
+    return made_up({"g": {contender: {"decisions/s": speed} for contender, speed in speeds.items()}})
+
+
+def test_the_claim_is_to_the_faster_plain_loop():
+    results = rates()
+    assert best_plain(results, "g") == PLAIN[1]
+    (claim,) = PipelineExperiment().claims(results)
+    assert (claim.measured, claim.relation, claim.limit) == (1.5, "at least", 1.25)
+
+
+def test_no_contender_has_more_threads_than_two_cores():
+    for contender, settings in SETTINGS.items():
+        rollouts = 1 if "staleness" in settings else 0  # of their own, beside training's
+        assert contender.threads + rollouts <= 2
+
+
+def test_it_says_what_is_missing(monkeypatch):
+    monkeypatch.setattr(pipeline, "missing_packages", lambda: 'training needs torch: pip install "..."')
+    assert "training needs torch" in PipelineExperiment().missing()
+
+
+@pytest.mark.parametrize("contender", [PLAIN[0], BOTH], ids=str)
+def test_a_measurement_goes_on_with_the_run(contender):
+    pytest.importorskip("torch", reason="it trains")
+    settings = {"env": "flock_v0", "world": {"n_agents": 12}, "copies": 2, "rollout_steps": 4, "hidden": (8,)}
+    (measure,) = pipeline.training(settings, contender, 0.01).values()
+    for _ in range(2):
+        found = measure()
+        assert found.keys() == {"decisions/s", "rollouts, ms", "training, ms"}
+        assert min(found.values()) > 0.0

@@ -95,9 +95,9 @@ def figures(collected: list[Rollout], progress: Progress, seconds: float) -> dic
         "charts/decisions": float(progress.decisions),
         "charts/seconds": progress.seconds,
         "charts/SPS": decisions / seconds,
+        "charts/rollout_seconds": sum(rollout.elapsed_s for rollout in collected),
         "charts/reward": sum(rollout.earned for rollout in collected) / decisions,
     }
-    result["charts/rollout_seconds"] = sum(rollout.elapsed_s for rollout in collected)
     for part in SPENT_ON:
         result[f"time/{part}"] = sum(rollout.seconds[part] for rollout in collected)
     finished = [episode for rollout in collected for episode in rollout.finished]

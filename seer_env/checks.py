@@ -47,11 +47,13 @@ def whole(
     return integer
 
 
-def number(name: str, value: Any, least: float = -math.inf, *, positive: bool = False) -> float:
+def number(
+    name: str, value: Any, least: float = -math.inf, *, positive: bool = False, largest: float = LARGEST
+) -> float:
     """`value` as a float, if it is a finite real number, no bool, of at least `least` or above 0.
 
     Raises:
-        ModelError: it is not, or beyond `LARGEST`.
+        ModelError: it is not, or larger in size than `largest`.
     """
     try:
         real = math.nan if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
@@ -60,8 +62,8 @@ def number(name: str, value: Any, least: float = -math.inf, *, positive: bool = 
     if not math.isfinite(real) or real < least or (positive and real <= 0):
         span = " above 0" if positive else f" from {least:g} up" if least > -math.inf else ""
         raise ModelError(f"{name} must be a finite number{span}, got {value!r}")
-    if abs(real) > LARGEST:
-        raise ModelError(f"{name} must be a number of at most {LARGEST:g} in size, got {value!r}")
+    if abs(real) > largest:
+        raise ModelError(f"{name} must be a number of at most {largest:g} in size, got {value!r}")
     return real
 
 

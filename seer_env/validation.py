@@ -25,6 +25,9 @@ STATE_SCALARS = ("f8", "i8", "b1")
 INFO_SCALARS = (*STATE_SCALARS, "i1")
 #: Cells of a grid, at most: a larger one is a mistake in its units.
 MOST_CELLS = 1 << 26
+#: The longest step and lookahead: the clock of any number of steps is finite. Times may be so large that a
+#: lookahead is lost in rounding, as it then is under every scheduler.
+MOST_TIME = 1e100
 
 
 def validate_model(model: EventModel) -> None:
@@ -116,8 +119,8 @@ def _check_numbers(model: EventModel) -> None:
         0 <= model.n_agents <= model.n_entities,
         f"n_agents must be in 0..n_entities={model.n_entities}, got {model.n_agents}",
     )
-    number("lookahead", model.lookahead, 0.0)
-    number("dt", model.dt, positive=True)
+    number("lookahead", model.lookahead, 0.0, largest=MOST_TIME)
+    number("dt", model.dt, positive=True, largest=MOST_TIME)
     whole("payload", model.payload, 0, 64)
 
 

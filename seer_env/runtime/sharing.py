@@ -63,13 +63,14 @@ def judge_step(control):
     """Before a step begins: learn what the last one took, and whether this one is to wake the other workers.
 
     A step that shares a phase waits at its end until every worker has come and gone, which takes milliseconds
-    where another process has a core. No phase shows that, whole steps do. Long ones are worth it anyhow.
+    where another process has a core. No phase shows that, whole steps do. Those of much work are worth it
+    anyhow; by time, one of the two ways might never count, or none of the steps that waited longest.
     """
     took, done = float(control.left_at - control.begun_at), control.events + control.n_agents
     known = control.left_at != 0 and control.alone != 0
     before = control.solo
     control.left_at, control.solo = 0, 0
-    if not known or took > control.clearly_ns or took <= control.share_ns:
+    if not known or work_of_step(control) > control.clearly_ns or took <= control.share_ns:
         return
     k = likeness(STEP, done)
     if before != 0:
@@ -80,6 +81,13 @@ def judge_step(control):
         control.solo = 1
     if control.solo != before:
         control.streak[:STEP] = 0
+
+
+@kernel
+def work_of_step(control):
+    """What the last step's events, actions and outputs are expected to take one worker, nanoseconds."""
+    each = control.action_cost + control.output_cost
+    return control.events * control.event_cost + control.n_agents * each
 
 
 @kernel

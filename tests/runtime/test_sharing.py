@@ -202,8 +202,17 @@ def test_a_first_step_that_takes_long_decides_nothing(control):
     assert play_steps(control, 300, alone=240_000, shared=150_000)[100:].mean() > 0.9
 
 
-def test_long_steps_wake_the_others_without_being_judged(control):
-    assert play_steps(step_control(control), 500, alone=4_000_000, shared=5_000_000).all()
+@pytest.mark.parametrize("shared", [1_600_000, 5_000_000])
+def test_steps_of_much_work_wake_the_others_without_being_judged(control, shared):
+    """Also where both ways stand on different sides of what is clear."""
+    control["event_cost"] = 4000.0
+    assert play_steps(step_control(control), 500, alone=4_000_000, shared=shared).all()
+
+
+def test_steps_of_little_work_wake_nobody_however_long_they_wait_for_the_others(control):
+    control["event_cost"] = 240.0
+    decisions = play_steps(step_control(control), 1000, alone=240_000, shared=4_000_000)
+    assert decisions[200:].mean() < 0.1
 
 
 def test_a_step_that_is_done_alone_shares_no_phase_but_a_long_one(control):

@@ -37,9 +37,10 @@ def shown():
 
 
 def is_complete(line):
-    """Whether a line is meant to be typed: `seer-env stpa train` in running text names the command alone."""
+    """Whether a line is meant to be typed: `seer-env stpa train` and `seer-env train --config` are names."""
     words = line.split()
-    return line == "doctor" or (len(words) > 1 + (words[0] == "stpa") and "--help" not in words)
+    is_name = len(words) <= 1 + (words[0] == "stpa") or words[-1] in ("--config", "--resume")
+    return line == "doctor" or not (is_name or "--help" in words)
 
 
 LINES = sorted(filter(is_complete, set(shown())))

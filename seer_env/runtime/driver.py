@@ -90,6 +90,7 @@ def _begin_all(address, actions, live, observations, rewards, terminated, info, 
         clock, end = steps[c] * dt, (steps[c] + 1) * dt
         outputs = observations[c], rewards[c], terminated[c], info[c]
         point(control, actions[c], live[c], *outputs, AT_ACTIONS, workers, clock, end)
+        control.left_at = 0  # a copy's steps are not judged: the pool is entered for all of them
         begin(control)
 
 

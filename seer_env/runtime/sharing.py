@@ -70,7 +70,10 @@ def judge_step(control):
     known = control.left_at != 0 and control.alone != 0
     before = control.solo
     control.left_at, control.solo = 0, 0
-    if not known or work_of_step(control) > control.clearly_ns or took <= control.share_ns:
+    if not known or work_of_step(control) > control.clearly_ns:
+        return
+    if took <= control.share_ns:
+        control.solo = before
         return
     k = likeness(STEP, done)
     if before != 0:

@@ -215,6 +215,14 @@ def test_steps_of_little_work_wake_nobody_however_long_they_wait_for_the_others(
     assert decisions[200:].mean() < 0.1
 
 
+@pytest.mark.parametrize("solo", [0, 1])
+def test_a_step_too_short_to_share_is_followed_by_one_like_it(control, solo):
+    control = step_control(control)
+    control["solo"], control["left_at"] = solo, control["share_ns"]
+    judge(control)
+    assert control["solo"] == solo
+
+
 def test_a_step_that_is_done_alone_shares_no_phase_but_a_long_one(control):
     control["solo"] = 1
     assert not any(decide(control) for _ in range(2 * EXPLORE))

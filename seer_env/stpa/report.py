@@ -179,6 +179,8 @@ def why(search: GuardedSearch, where: str) -> str:
     mine = f"{1e3 * medians[choice]:.3f} ms per step in {where}"
     if fastest != choice:
         gain = medians[choice] / medians[fastest] - 1.0
+        if search.keep > 0.0:
+            return f"{mine}; {fastest} gain {gain:.1%}, less than the {search.keep:.0%} that a change takes"
         return f"{mine}; {fastest} gain {gain:.1%}, less than {TIE:.0%}, and ties go to fewer"
     second = min((count for count in medians if count != choice), key=lambda count: medians[count])
     return f"{mine}; {second} took {medians[second] / medians[choice]:.2f} times as long"

@@ -41,6 +41,7 @@ class GuardedSearch:
         ladder: thread counts in rising order.
         start: the count to start from, on the ladder.
         rounds: blocks per candidate at the end.
+        keep: the start is the choice as long as none is faster by more than this share.
 
     Attributes:
         threads: the count that the next step is to run on.
@@ -49,11 +50,11 @@ class GuardedSearch:
         steps: steps told of.
     """
 
-    def __init__(self, ladder: Sequence[int], start: int, rounds: int = MOST_ROUNDS):
+    def __init__(self, ladder: Sequence[int], start: int, rounds: int = MOST_ROUNDS, keep: float = 0.0):
         self.blocks: dict[int, list[float]] = {count: [] for count in ladder}
         self.steps = 0
         self.finished = False
-        self._ladder, self._start, self._rounds = tuple(ladder), start, rounds
+        self._ladder, self._start, self._rounds, self.keep = tuple(ladder), start, rounds, keep
         self._program = self._search()
         self._last = 0
         self.threads = start
@@ -66,13 +67,19 @@ class GuardedSearch:
 
     @property
     def choice(self) -> int:
-        """The fewest threads whose median is within `TIE` of the best; the start before any comparison."""
+        """The fewest threads whose median is within `TIE` of the best; the start before any comparison.
+
+        And the start as long as none is faster by more than `keep`.
+        """
         medians = self.medians
         if self._unshared():
             return 1
         if len(medians) < 2:
             return self._start
-        good = (1.0 + TIE) * min(medians.values())
+        best = min(medians.values())
+        if self.keep > 0.0 and medians.get(self._start, float("inf")) <= (1.0 + self.keep) * best:
+            return self._start
+        good = (1.0 + TIE) * best
         return min(count for count, median in medians.items() if median <= good)
 
     @property

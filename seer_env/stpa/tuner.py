@@ -31,6 +31,10 @@ __all__ = ["ThreadTuner"]
 #: Blocks per candidate on an episode's own steps: to confirm a remembered choice, to refine a rehearsed one,
 #: and to search again after a change.
 CONFIRM_ROUNDS, REFINE_ROUNDS, AGAIN_ROUNDS = 3, 6, 6
+#: A search behind a change of the steps' time leaves the choice alone unless another is faster by more than
+#: this. While another process has a core, more threads are no slower than one (`runtime.sharing.judge_step`),
+#: and faster again as soon as it is free.
+KEEP = 0.05
 #: Share of the preflight's budget that the predictor's trace may take.
 TRACE_SHARE = 0.25
 
@@ -182,12 +186,12 @@ class ThreadTuner:
             self._searched(self._search, seconds)
         elif watch.stepped(seconds):
             self._rearmed = True
-            self._begin_search(self.ladder, AGAIN_ROUNDS)
+            self._begin_search(self.ladder, AGAIN_ROUNDS, KEEP)
         elif self._unsaved and watch.reference is not None:
             self._remember(watch.reference, self._engine.stats.events)
 
-    def _begin_search(self, candidates: Iterable[int], rounds: int) -> None:
-        self._search = GuardedSearch(sorted(candidates), self.threads, rounds)
+    def _begin_search(self, candidates: Iterable[int], rounds: int, keep: float = 0.0) -> None:
+        self._search = GuardedSearch(sorted(candidates), self.threads, rounds, keep)
         self._engine.use_threads(self._search.threads)
 
     def _searched(self, search: GuardedSearch, seconds: float) -> None:

@@ -95,6 +95,16 @@ def test_why_a_tie_went_to_fewer():
     assert said.startswith("1.000 ms")
 
 
+def test_why_a_search_behind_a_change_kept_its_start():
+    search = GuardedSearch((1, 2), 2, keep=0.05)
+    while not search.finished:
+        search.stepped({1: 1e-3, 2: 1.03e-3}[search.threads])
+    assert (
+        why(search, "steps")
+        == "1.030 ms per step in steps; 1 gain 3.0%, less than the 5% that a change takes"
+    )
+
+
 def test_why_nothing_was_compared():
     assert "nothing to compare" in why(GuardedSearch((1, 2), 1), "0 steps")
 

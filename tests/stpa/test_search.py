@@ -71,6 +71,13 @@ def test_a_gain_within_the_tie_does_not_count():
     assert search.choice == 1
 
 
+@pytest.mark.parametrize(("one", "choice"), [(1e-3, 2), (0.96e-3, 2), (0.94e-3, 1), (1.5e-3, 2)])
+def test_a_search_may_keep_its_start_unless_another_is_clearly_faster(one, choice):
+    search = GuardedSearch((1, 2), 2, keep=0.05)
+    drive(search, {1: one, 2: 1e-3}.__getitem__)
+    assert search.choice == choice
+
+
 def test_a_gain_beyond_the_tie_counts():
     search = GuardedSearch((1, 2), 1)
     drive(search, {1: 1e-3, 2: 1e-3 / (1.0 + 2.0 * TIE)}.__getitem__)

@@ -260,6 +260,14 @@ def test_a_sustained_change_searches_again_between_steps(monkeypatch):
     assert made.report().decisions[-1].source == "steps"
 
 
+def test_a_change_that_makes_no_other_count_clearly_faster_leaves_the_choice_alone(monkeypatch):
+    """Another process has taken a core: more threads are as fast as one, and will be faster when it has gone."""
+    made, engine = settled(monkeypatch, TWO_BEST)
+    engine.curve = dict.fromkeys(TWO_BEST, 1.5 * max(TWO_BEST.values()))
+    assert len(set(step(made, engine, 400))) > 1
+    assert made.threads == 2
+
+
 def test_a_short_change_does_not(monkeypatch):
     made, engine = settled(monkeypatch, ONE_BEST)
     steady = engine.curve

@@ -261,7 +261,7 @@ def test_a_sustained_change_searches_again_between_steps(monkeypatch):
 
 
 def test_a_change_that_makes_no_other_count_clearly_faster_leaves_the_choice_alone(monkeypatch):
-    """Another process has taken a core: more threads are as fast as one, and will be faster when it has gone."""
+    """Another process has taken a core: more threads are as fast as one, and faster when it has gone."""
     made, engine = settled(monkeypatch, TWO_BEST)
     engine.curve = dict.fromkeys(TWO_BEST, 1.5 * max(TWO_BEST.values()))
     assert len(set(step(made, engine, 400))) > 1

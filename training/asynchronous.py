@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from seer_env.training.rollouts import Rollout, Rollouts, named, under
 
 if TYPE_CHECKING:
     from seer_env.training.mappo import Networks
+    from seer_env.training.worlds import Worlds
 
 __all__ = ["Asynchronous"]
 
@@ -44,12 +46,24 @@ class Asynchronous:
         self._waiting: deque[Rollout] = deque()  # taken from `_made`, or from a checkpoint
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
+        self._threads: int | None = None  # of the worlds' steps, where they are told
         self._to_come = 0  # rollouts that the thread makes of what is published, and that are not taken
 
     @property
     def resumable(self) -> bool:
         """See `Rollouts`."""
         return self._source.resumable
+
+    def groups(self) -> Sequence[Worlds]:
+        """See `Rollouts`."""
+        return self._source.groups()
+
+    def use_threads(self, count: int) -> None:
+        """Step all worlds on `count` threads from the next rollout that begins on, see `Copies.use_threads`.
+
+        The policy then infers on one, whatever training uses.
+        """
+        self._threads = count
 
     def reset(self, seed: int) -> None:
         """See `Rollouts`."""
@@ -116,6 +130,14 @@ class Asynchronous:
                 for _ in range(self.parts):
                     if self._closing.is_set():
                         return
+                    self._heed_threads()
                     self._made.put(self._source.collect())
         except BaseException as error:
             self._made.put(error)
+
+    def _heed_threads(self) -> None:
+        """No step is under way: let the next ones run on as many threads as were told."""
+        if self._threads is not None:
+            torch.set_num_threads(1)  # in this thread alone
+            for worlds in self._source.groups():
+                worlds.use_threads(self._threads)

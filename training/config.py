@@ -74,8 +74,13 @@ class TrainConfig:
     threads: int | None = None
     """Threads of a world's step; None chooses by the size of the work."""
 
-    torch_threads: int = 1
-    """Threads of the networks. Small networks gain little from a second."""
+    torch_threads: int | None = None
+    """Threads of the networks; None is 1. Small networks gain little from a second."""
+
+    elastic: bool = False
+    """Split the effective CPUs between `threads` and `torch_threads` as the run goes: a core moves to the
+    stage that stays behind. Needs `staleness`, which lets stages overlap. How torch adds depends on its
+    threads, so the run does not repeat bit for bit."""
 
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the networks are: cpu, or cuda for an NVIDIA GPU. Worlds are stepped on the CPU."""
@@ -159,6 +164,23 @@ class TrainConfig:
             )
         if not self.hidden or min(self.hidden) < 1:
             raise ConfigError(f"hidden must be one or more layers of at least one unit, got {self.hidden!r}")
+        if self.elastic:
+            self._require_elastic()
+
+    def _require_elastic(self) -> None:
+        """Refuse `elastic` where there are no cores to split."""
+        if self.staleness < 1:
+            raise ConfigError(
+                "elastic: with staleness=0 rollouts and training take turns, so each has all cores; set "
+                "staleness=1 to let them overlap"
+            )
+        for name in ("threads", "torch_threads"):
+            if getattr(self, name) is not None:
+                raise ConfigError(
+                    f"elastic: it decides {name}, which must be left out, got {getattr(self, name)!r}"
+                )
+        if self.engine == "ray":
+            raise ConfigError("elastic: workers of engine=ray have cores of their own; use engine=local")
 
     def scheduled(self, update: int, start: float, end: float) -> float:
         """The value, at an update counted from 0, of what goes linearly from `start` to `end`."""

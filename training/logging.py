@@ -39,6 +39,8 @@ TAGS = (
     "time/outputs",
     "time/other",
     "time/update",
+    "cores/rollouts",
+    "cores/training",
 )
 
 

@@ -83,6 +83,10 @@ class Worker:
         self.returns = np.zeros((worlds.copies, len(worlds.names)))
         self.lengths = np.zeros(worlds.copies, np.int64)
 
+    def groups(self) -> list[Worlds]:
+        """See `Rollouts`."""
+        return [self.worlds]
+
     def reset(self, seed: int) -> None:
         """See `Rollouts`."""
         self.worlds.reset(seed)

@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from seer_env.training.mappo import Networks, TrainingError
 from seer_env.training.rollouts import Rollout, Rollouts
 from seer_env.training.sources import open_share
 from seer_env.training.workers import WorkerState, capture, put_back, read_states, together, write_states
+from seer_env.training.worlds import Worlds
 
 __all__ = ["RESTARTS", "RayWorkers"]
 
@@ -47,7 +48,7 @@ class RemoteWorker:
     @cached_property
     def _opened(self) -> tuple[Networks, Rollouts]:
         """Opened when first needed: errors of `__init__` would look like the actor's death."""
-        torch.set_num_threads(self._config.torch_threads)
+        torch.set_num_threads(self._config.torch_threads or 1)
         return open_share(self._config, self._index)
 
     def reset(self, seed: int) -> WorkerState:
@@ -103,6 +104,10 @@ class RayWorkers:
         self._states: list[WorkerState] = []
         self._stands = [False] * config.workers  # whether an actor is at its state
         self._published: tuple[Any, int] | None = None
+
+    def groups(self) -> Sequence[Worlds]:
+        """See `Rollouts`; none, all are elsewhere."""
+        return ()
 
     def reset(self, seed: int) -> None:
         """See `Rollouts`."""
@@ -202,7 +207,7 @@ def _join() -> None:
 
 def _cpus(config: TrainConfig) -> int:
     """CPUs of one worker."""
-    return max(config.threads or 1, config.torch_threads)
+    return max(config.threads or 1, config.torch_threads or 1)
 
 
 def _require_cpus(config: TrainConfig) -> None:

@@ -16,6 +16,7 @@ from seer_env.training.rollouts import Rollout, Rollouts, named, under
 
 if TYPE_CHECKING:
     from seer_env.training.mappo import Networks, Worker
+    from seer_env.training.worlds import Worlds
 
 __all__ = ["InTurn", "Ring"]
 
@@ -32,6 +33,10 @@ class Members(Generic[Member]):
     def resumable(self) -> bool:
         """See `Rollouts`."""
         return all(member.resumable for member in self._members)
+
+    def groups(self) -> list[Worlds]:
+        """See `Rollouts`."""
+        return [worlds for member in self._members for worlds in member.groups()]
 
     def reset(self, seed: int) -> None:
         """See `Rollouts`."""

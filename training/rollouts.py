@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -14,6 +14,7 @@ from seer_env.training.buffer import Batch
 
 if TYPE_CHECKING:
     from seer_env.training.mappo import Networks
+    from seer_env.training.worlds import Worlds
 
 __all__ = ["SPENT_ON", "Rollout", "Rollouts", "named", "under"]
 
@@ -75,6 +76,9 @@ class Rollouts(Protocol):
     @property
     def resumable(self) -> bool:
         """See above."""
+
+    def groups(self) -> Sequence[Worlds]:
+        """The worlds that are stepped in this process, in their groups."""
 
     def reset(self, seed: int) -> None:
         """Begin an episode in every world; world `i` is seeded with `seed + i`."""

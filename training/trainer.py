@@ -15,6 +15,7 @@ import torch
 
 from seer_env.training.checkpoints import Progress, restore, save_checkpoint, written
 from seer_env.training.config import TrainConfig, dump_config
+from seer_env.training.cores import Cores
 from seer_env.training.logging import RunLog
 from seer_env.training.mappo import Learner
 from seer_env.training.rollouts import SPENT_ON, Rollout, Rollouts
@@ -29,7 +30,7 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
     Args:
         config: the settings.
         resume: a checkpoint to go on from. The run is then, bit for bit, the one that was not interrupted,
-            unless it is in a PettingZoo env that its seed and actions do not repeat.
+            unless it is `elastic`, or in a PettingZoo env that its seed and actions do not repeat.
 
     Returns:
         What was done.
@@ -39,32 +40,44 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
         CheckpointError: `resume` does not fit, or the run's folder cannot be written.
         BoundaryFileError: a world's file does not fit.
     """
-    torch.set_num_threads(config.torch_threads)
+    torch.set_num_threads(config.torch_threads or 1)
     learner, rollouts = set_up(config)
     with closing(rollouts):
-        progress = Progress()
-        if resume is None:
-            rollouts.reset(config.seed)
-        else:
-            progress = restore(resume, learner, rollouts)
-            if not rollouts.resumable:
-                print(
-                    f"{config.env}: its seed and actions do not repeat an episode, so new ones begin",
-                    file=sys.stderr,
-                )
+        progress = begin(config, resume, learner, rollouts)
+        cores = Cores(rollouts, config.staleness) if config.elastic else None
         with written(config.run):
             config.run.mkdir(parents=True, exist_ok=True)
             (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
         with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:
             while progress.updates < config.updates and not interrupted:
-                log.write(progress.updates + 1, one_update(learner, rollouts, progress))
+                log.write(progress.updates + 1, one_update(learner, rollouts, progress, cores))
                 if progress.updates % config.checkpoint_every == 0:
                     save_checkpoint(config, learner, rollouts, progress)
             save_checkpoint(config, learner, rollouts, progress)
     return progress
 
 
-def one_update(learner: Learner, rollouts: Rollouts, progress: Progress) -> dict[str, float]:
+def begin(config: TrainConfig, resume: Path | None, learner: Learner, rollouts: Rollouts) -> Progress:
+    """Begin episodes, or go on from a checkpoint; says so where that is not bit for bit."""
+    if resume is None:
+        rollouts.reset(config.seed)
+        return Progress()
+    progress = restore(resume, learner, rollouts)
+    if not rollouts.resumable:
+        print(
+            f"{config.env}: its seed and actions do not repeat an episode, so new ones begin", file=sys.stderr
+        )
+    if config.elastic:
+        print(
+            "elastic: how torch adds depends on its threads, so the run goes on, but not bit for bit",
+            file=sys.stderr,
+        )
+    return progress
+
+
+def one_update(
+    learner: Learner, rollouts: Rollouts, progress: Progress, cores: Cores | None = None
+) -> dict[str, float]:
     """Collect the rollouts of an update and train on them; what came of it, named as TensorBoard shows it."""
     start, update_s, losses, collected = time.perf_counter(), 0.0, [], []
     rollouts.publish(learner.networks, progress.updates)
@@ -78,7 +91,8 @@ def one_update(learner: Learner, rollouts: Rollouts, progress: Progress) -> dict
     progress.updates += 1
     progress.decisions += sum(int(rollout.batch.active.sum()) for rollout in collected)
     progress.seconds += seconds
-    return mean_of(losses) | figures(collected, progress, seconds) | {"time/update": update_s}
+    result = mean_of(losses) | figures(collected, progress, seconds) | {"time/update": update_s}
+    return result if cores is None else result | cores.observe(result["charts/rollout_seconds"], update_s)
 
 
 def set_up(config: TrainConfig) -> tuple[Learner, Rollouts]:

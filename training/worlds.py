@@ -51,6 +51,7 @@ class Worlds(Protocol):
         live: bool `[B, M]`.
         masks: bool `[B, M, C]`, the choices that are allowed, or None where all are.
         graph: int64 `[2, E]`, agents and their neighbours, or None where the world is no graph of agents.
+        threads, most_threads: those of a step, and the most that `use_threads` takes.
     """
 
     copies: int
@@ -62,6 +63,21 @@ class Worlds(Protocol):
     live: np.ndarray
     masks: np.ndarray | None
     graph: np.ndarray | None
+
+    @property
+    def threads(self) -> int:
+        """See above."""
+
+    @property
+    def most_threads(self) -> int:
+        """See above."""
+
+    def use_threads(self, count: int) -> None:
+        """Step on `count` threads from the next step on.
+
+        Raises:
+            ValueError: it is out of range.
+        """
 
     def reset(self, seed: int) -> None:
         """Begin an episode in every world; world `i` of the run is seeded with `seed + i`."""
@@ -103,6 +119,20 @@ class SeerWorlds:
         if hasattr(model, "topology"):
             offsets, neighbours = model.topology.offsets, model.topology.neighbours
             self.graph = np.stack([np.repeat(np.arange(model.n_agents), np.diff(offsets)), neighbours])
+
+    @property
+    def threads(self) -> int:
+        """See `Worlds`."""
+        return self._copies.threads
+
+    @property
+    def most_threads(self) -> int:
+        """See `Worlds`."""
+        return self._copies.most_threads
+
+    def use_threads(self, count: int) -> None:
+        """See `Worlds`."""
+        self._copies.use_threads(count)
 
     def reset(self, seed: int) -> None:
         """See `Worlds`."""
@@ -157,6 +187,7 @@ class ParallelWorlds:
     """
 
     graph: np.ndarray | None = None
+    threads = most_threads = 1
 
     def __init__(
         self, make_env: Callable[[], ParallelEnv], copies: int, max_cycles: int | None = None, first: int = 0
@@ -167,6 +198,11 @@ class ParallelWorlds:
         self.copies, self.names = copies, sample.possible_agents
         self.observation_size, self.action_space = sample.observation_size, sample.action_space
         self.masks: np.ndarray | None = None
+
+    def use_threads(self, count: int) -> None:
+        """See `Worlds`."""
+        if count != 1:
+            raise ValueError(f"PettingZoo envs are stepped by one thread, got {count}")
 
     def reset(self, seed: int) -> None:
         """See `Worlds`."""
@@ -241,6 +277,10 @@ def open_worlds(config: TrainConfig, first: int = 0) -> Worlds:
     """
     make_env = foreign_env(config)
     if make_env is not None:
+        if config.elastic:
+            raise ConfigError(
+                f"elastic: {config.env} is a PettingZoo env, whose steps have no threads to give"
+            )
         return ParallelWorlds(make_env, config.copies, config.max_cycles, first)
     try:
         return SeerWorlds(config, first)

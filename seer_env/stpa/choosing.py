@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from seer_env.checks import number
+from seer_env.checks import number, whole
+from seer_env.errors import SeerError
 from seer_env.machine import effective_cpus
 from seer_env.stpa.report import StpaReport, asked
 from seer_env.stpa.tuner import ThreadTuner
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ChoosesThreads"]
 
+#: Schedulers of engines whose threads may change between steps.
+CHANGEABLE = ("serial", "seer")
+
 
 class ChoosesThreads:
     """Base of what steps an engine: `_ask_threads` comes before it is made, `_attach_tuner` behind."""
 
     model: EventModel
     _engine: Engine | CopiesEngine
+    _closed: bool
 
     def _ask_threads(
         self, scheduler: str, threads: int | str, preflight_ms: float, copies: int = 1, check: bool = False
@@ -36,20 +41,23 @@ class ChoosesThreads:
         self._workers, self._copies = resolve(scheduler, threads), copies
         chosen = self._workers.threads is None and self._workers.scheduler in ("auto", "seer") and not check
         self._tuner = ThreadTuner(self.model, copies, preflight_s) if chosen else None
+        if self._tuner is not None:
+            self._most = self._tuner.ladder[-1]
+        else:
+            self._most = self._workers.threads or simple_rule(self.model, effective_cpus(), copies)
+        self._used: int | None = None  # threads by `use_threads`
 
     def _engine_workers(self) -> tuple[str, int]:
         """What the engine is made with: scheduler and threads, the most of them where they are chosen."""
-        if self._tuner is not None:
-            threads = self._tuner.ladder[-1]
-        else:
-            threads = self._workers.threads or simple_rule(self.model, effective_cpus(), self._copies)
         if self._workers.scheduler == "auto":
-            return "serial" if threads == 1 else "seer", threads
-        return self._workers.scheduler, threads
+            return "serial" if self._most == 1 else "seer", self._most
+        return self._workers.scheduler, self._most
 
     def _attach_tuner(self) -> None:
         if self._tuner is not None:
             self._tuner.attach(self._engine)  # type: ignore[arg-type]  # a compiled one
+        elif self._used is not None and self._engine.scheduler in CHANGEABLE:
+            self._engine.use_threads(self._used)  # type: ignore[union-attr]  # as above
 
     def _watch_steps(self) -> None:
         """A step is about to begin: it may run on other threads than the last one."""
@@ -69,11 +77,46 @@ class ChoosesThreads:
         return self._engine.threads
 
     @property
+    def most_threads(self) -> int:
+        """The most threads that `use_threads` takes: those that the engine was made with."""
+        return self._most
+
+    def use_threads(self, count: int) -> None:
+        """Step on `count` threads from the next step on; none are chosen any more. Outputs do not change.
+
+        Args:
+            count: from 1 to `most_threads`.
+
+        Raises:
+            ValueError: `count` is out of this range, or another number than that of a scheduler which steps
+                on the threads it was made with.
+            SeerError: a step is under way in another thread, or the engine is closed.
+        """
+        if self._closed:
+            raise SeerError(f"{self.model.name} is closed: make it anew")
+        count = whole("count", count, error=ValueError)
+        if count > self._most:
+            raise ValueError(
+                f"count must be from 1 to {self._most}, the threads that {self.model.name} was made with, "
+                f"got {count}: make it with more"
+            )
+        if self._engine.scheduler in CHANGEABLE:
+            self._engine.use_threads(count)  # type: ignore[union-attr]  # a compiled one
+        elif count != self._engine.threads:
+            raise ValueError(
+                f"scheduler {self._engine.scheduler!r} steps on the {self._engine.threads} threads it was "
+                f'made with, got count={count}: use "seer"'
+            )
+        self._tuner, self._used = None, count
+
+    @property
     def stpa_report(self) -> StpaReport:
         """What was chosen, from which candidates, and why: a table in a terminal and in Jupyter."""
         if self._tuner is not None:
             return self._tuner.report()
-        if self._workers.threads is not None:
+        if self._used is not None:
+            reason = f"use_threads({self._used})"
+        elif self._workers.threads is not None:
             reason = f"scheduler={self._workers.scheduler!r} with threads as asked for"
         else:
             reason = "a first guess from sizes: nothing is measured with check, or for this scheduler"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from training_runs import FLOCK, interrupted_after
 
 from seer_env.training.asynchronous import Asynchronous
 from seer_env.training.buffer import Batch
-from seer_env.training.checkpoints import Progress
-from seer_env.training.config import TrainConfig
+from seer_env.training.checkpoints import Progress, find_checkpoint
+from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.mappo import TrainingError
 from seer_env.training.ring import InTurn
 from seer_env.training.rollouts import Rollout
@@ -182,6 +184,22 @@ def test_staleness_0_is_bit_for_bit_the_plain_loop():
         rollouts.close()
         trained.append(learner.networks.state_dict())
     assert all(torch.equal(tensor, trained[1][name]) for name, tensor in trained[0].items())
+
+
+def test_the_pettingzoo_envs_of_an_elastic_run_are_refused_by_name(tmp_path):
+    config = TrainConfig(env=f"{GAMES}:Patience", run=tmp_path, staleness=1, elastic=True)
+    with pytest.raises(ConfigError, match=r"elastic: .*parallel_games\.py:Patience is a PettingZoo env"):
+        train(config)
+
+
+def test_an_elastic_run_that_is_resumed_says_that_it_is_not_bit_for_bit(tmp_path, capsys, monkeypatch):
+    config = replace(FLOCK, run=tmp_path, staleness=1, elastic=True)
+    interrupted_after(2, monkeypatch)
+    assert train(config).updates == 2
+    assert "not bit for bit" not in capsys.readouterr().err
+    assert train(config, find_checkpoint(tmp_path)).updates == FLOCK.updates
+    assert "elastic" in (said := capsys.readouterr().err)
+    assert "not bit for bit" in said
 
 
 def test_a_run_stops_with_the_threads_error(tmp_path):

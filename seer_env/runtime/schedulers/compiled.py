@@ -184,6 +184,7 @@ class CompiledEngine(Engine):
 
     # -- threads, and steps that leave no trace ----------------------------------------------------
 
+    @exclusive
     def use_threads(self, count: int) -> None:
         """Step on `count` threads from now on: from 1 to as many as the engine was made with."""
         if count != self.threads:

@@ -187,6 +187,7 @@ class CompiledCopies(CopiesEngine):
 
     # -- threads, and steps that leave no trace ----------------------------------------------------
 
+    @exclusive
     def use_threads(self, count: int) -> None:
         """`CompiledEngine.use_threads`."""
         if count != self.threads:

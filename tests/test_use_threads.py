@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -115,3 +116,13 @@ def test_threads_of_what_is_closed_are_refused(make):
     worlds.close()
     with pytest.raises(SeerError, match="closed"):
         worlds.use_threads(1)
+
+
+@pytest.mark.parametrize("make", [env_of, lambda **arguments: Copies(Ring(30, extra=10), 3, **arguments)])
+def test_threads_do_not_change_while_another_thread_is_inside(make):
+    worlds = make(scheduler="seer", threads=2)
+    with ThreadPoolExecutor(1) as other:
+        other.submit(worlds._engine._claim).result()
+    with pytest.raises(SeerError, match="in use by another thread"):
+        worlds.use_threads(1)
+    assert worlds.threads == 2

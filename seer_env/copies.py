@@ -37,12 +37,13 @@ class Copies(ChoosesThreads):
     Args:
         model: the world.
         copies: `B`, from 1 up.
-        scheduler, threads, max_cycles, strict_actions, event_capacity, preflight_ms: as
+        scheduler, threads, max_cycles, strict_actions, event_capacity, preflight_ms, affinity: as
             `SeerParallelEnv`'s; cycles and events are counted per copy.
 
     Raises:
         ModelError: the model's declaration cannot work, or it has no agent.
         ValueError: an argument out of its range.
+        SeerError: `affinity` is not possible here, or an open env has another one.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Copies(ChoosesThreads):
         strict_actions: bool = False,
         event_capacity: int | None = None,
         preflight_ms: float = 200.0,
+        affinity: Sequence[int] | None = None,
     ):
         model.validate()
         if model.n_agents < 1:
@@ -63,7 +65,7 @@ class Copies(ChoosesThreads):
         self.model = model
         self._copies = whole("copies", copies, error=ValueError)
         self.max_cycles = max_cycles
-        self._ask_threads(scheduler, threads, preflight_ms, self._copies)
+        self._ask_threads(scheduler, threads, preflight_ms, affinity, self._copies)
         workers = self._engine_workers()
         self._engine: CopiesEngine = make_copies_engine(model, self._copies, *workers, event_capacity)
         self._attach_tuner()
@@ -92,6 +94,7 @@ class Copies(ChoosesThreads):
         if not self._closed:
             self._closed = True
             self._engine.close()
+            self._affinity.close()
 
     # -- episodes ----------------------------------------------------------------------------------
 
@@ -299,7 +302,8 @@ class Copies(ChoosesThreads):
         """Change the engine; the agents follow it, also where an interrupt strikes in between."""
         before = self._engine.outputs
         try:
-            change()
+            with self._on_cpus():
+                change()
             follow()
         except BaseException:
             if self._engine.outputs is not before:

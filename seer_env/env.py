@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -46,10 +46,16 @@ class SeerParallelEnv(Episode, ParallelEnv):
             observations: its size does not grow with the agents) or `"full"` (all observations).
         preflight_ms: wall milliseconds that choosing threads may take on the first reset; two steps, where
             one step is longer. 0 leaves it to the first steps.
+        affinity: CPU numbers, one per thread or more: worker `w` runs on `affinity[w]`, and `threads="auto"`
+            chooses no more threads than there are. None leaves all threads where the system puts them. Worker
+            0 is the calling thread and pinned during resets and steps only; the others are the process's pool
+            and pinned until `close`, so all open envs with several threads must agree. Linux with numba's
+            OpenMP layer only; results do not depend on it. A copy or pickle of the env has none.
 
     Raises:
         ModelError: the model's declaration cannot work, or it has no agent.
         ValueError: an argument out of its range.
+        SeerError: `affinity` is not possible here, or an open env has another one.
 
     Attributes:
         possible_agents: all agents' names, the model's `agent_names`.
@@ -77,13 +83,22 @@ class SeerParallelEnv(Episode, ParallelEnv):
         event_capacity: int | None = None,
         global_state: str = "pooled",
         preflight_ms: float = 200.0,
+        affinity: Sequence[int] | None = None,
     ):
         if global_state not in list(GLOBAL_STATES):
             raise ValueError(f"global_state must be one of {list(GLOBAL_STATES)}, got {global_state!r}")
         self.metadata = self._metadata(model)  # type: ignore[misc]  # name and modes are the model's
         self.render_mode = self._checked_render_mode(model, render_mode)
         super().__init__(
-            model, scheduler, threads, max_cycles, strict_actions, check, event_capacity, preflight_ms
+            model,
+            scheduler,
+            threads,
+            max_cycles,
+            strict_actions,
+            check,
+            event_capacity,
+            preflight_ms,
+            affinity,
         )
         self._observation_space = space_like(model.observation_space)
         self._action_spaces: dict[str, spaces.Space] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -91,6 +91,7 @@ class Episode(ChoosesThreads):
         check: bool,
         event_capacity: int | None,
         preflight_ms: float,
+        affinity: Sequence[int] | None,
     ):
         model.validate()
         if model.n_agents < 1:
@@ -98,7 +99,7 @@ class Episode(ChoosesThreads):
         self.model = model
         self.max_cycles = max_cycles
         self._check_steps, self._event_capacity = flag("check", check), event_capacity
-        self._ask_threads(scheduler, threads, preflight_ms, check=self._check_steps)
+        self._ask_threads(scheduler, threads, preflight_ms, affinity, check=self._check_steps)
         self.possible_agents = list(model.agent_names)
         self.agents = []
         self._roster = Roster(self.possible_agents, np.zeros(model.n_agents, bool))
@@ -127,6 +128,7 @@ class Episode(ChoosesThreads):
         if isinstance(self._runner, CrossCheck):
             self._runner.close()
         self._engine.close()
+        self._affinity.close()
 
     def __str__(self) -> str:
         return self.model.name
@@ -278,7 +280,8 @@ class Episode(ChoosesThreads):
             before = generator.bit_generator.state
         try:
             episode_seed = int(generator.integers(1 << 63))
-            outputs = self._runner.reset(episode_seed)
+            with self._on_cpus():
+                outputs = self._runner.reset(episode_seed)
         except BaseException:  # KeyboardInterrupt too: the next reset draws the same seed
             generator.bit_generator.state = before
             raise
@@ -295,7 +298,8 @@ class Episode(ChoosesThreads):
         before, steps = self._roster, self._engine.steps
         self._watch_steps()
         try:
-            self._runner.step(block, before.live)
+            with self._on_cpus():
+                self._runner.step(block, before.live)
             return self._follow(before)
         except BaseException:  # an interrupt behind the engine's step: the agents must follow it
             if self._engine.steps != steps:
@@ -346,8 +350,9 @@ class Episode(ChoosesThreads):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("_engine", "_runner"):
+        for name in ("_engine", "_runner", "_affinity"):
             del state[name]
+        state["_cpus"] = None  # a copy may be on another machine
         state["_copied"] = None if self._closed else (self._engine.capture(), self._engine.outputs)
         return state
 

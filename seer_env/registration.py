@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import gymnasium
@@ -26,7 +26,15 @@ __all__ = ["MAKE_ARGUMENTS", "UnknownWorldError", "make", "make_aec", "register"
 #: Where each world's `EventModel` is: `module:attribute`, or a callable that returns one.
 registry: dict[str, str | Callable[..., EventModel]] = {}
 #: Arguments of `SeerParallelEnv` and of `Copies`.
-SETTINGS = ("threads", "scheduler", "max_cycles", "strict_actions", "event_capacity", "preflight_ms")
+SETTINGS = (
+    "threads",
+    "scheduler",
+    "max_cycles",
+    "strict_actions",
+    "event_capacity",
+    "preflight_ms",
+    "affinity",
+)
 #: Arguments of `SeerParallelEnv` alone, and their defaults.
 ONE_WORLD: dict[str, Any] = {"render_mode": None, "check": False, "global_state": "pooled"}
 #: What `make` takes beside a world's own arguments.
@@ -84,6 +92,7 @@ def make(
     event_capacity: int | None = None,
     global_state: str = "pooled",
     preflight_ms: float = 200.0,
+    affinity: Sequence[int] | None = None,
     **arguments: Any,
 ) -> SeerParallelEnv: ...
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from seer_env.affinity import Affinity, checked_cpus
 from seer_env.checks import number, whole
 from seer_env.errors import SeerError
 from seer_env.machine import effective_cpus
@@ -30,21 +33,31 @@ class ChoosesThreads:
     _closed: bool
 
     def _ask_threads(
-        self, scheduler: str, threads: int | str, preflight_ms: float, copies: int = 1, check: bool = False
+        self,
+        scheduler: str,
+        threads: int | str,
+        preflight_ms: float,
+        affinity: Sequence[int] | None,
+        copies: int = 1,
+        check: bool = False,
     ) -> None:
         """Read the arguments. Steps that are checked run under two schedulers: nobody asks how fast.
 
         Raises:
-            ValueError, SeerError: as `threads.resolve`; `preflight_ms` is no finite number from 0 up.
+            ValueError, SeerError: as `threads.resolve` and `affinity.checked_cpus`; `preflight_ms` is no
+                finite number from 0 up.
         """
         preflight_s = 1e-3 * number("preflight_ms", preflight_ms, 0.0)
         self._workers, self._copies = resolve(scheduler, threads), copies
         chosen = self._workers.threads is None and self._workers.scheduler in ("auto", "seer") and not check
-        self._tuner = ThreadTuner(self.model, copies, preflight_s) if chosen else None
+        self._cpus = checked_cpus(affinity, self._workers.threads)
+        named = None if self._cpus is None else len(self._cpus)
+        self._tuner = ThreadTuner(self.model, copies, preflight_s, named) if chosen else None
         if self._tuner is not None:
             self._most = self._tuner.ladder[-1]
         else:
-            self._most = self._workers.threads or simple_rule(self.model, effective_cpus(), copies)
+            cpus = min(effective_cpus(), named or effective_cpus())
+            self._most = self._workers.threads or simple_rule(self.model, cpus, copies)
         self._used: int | None = None  # threads by `use_threads`
 
     def _engine_workers(self) -> tuple[str, int]:
@@ -54,10 +67,15 @@ class ChoosesThreads:
         return self._workers.scheduler, self._most
 
     def _attach_tuner(self) -> None:
+        self._affinity = Affinity(self._cpus, self._most)
         if self._tuner is not None:
-            self._tuner.attach(self._engine)  # type: ignore[arg-type]  # a compiled one
+            self._tuner.attach(self._engine, self._affinity)  # type: ignore[arg-type]  # a compiled one
         elif self._used is not None and self._engine.scheduler in CHANGEABLE:
             self._engine.use_threads(self._used)  # type: ignore[union-attr]  # as above
+
+    def _on_cpus(self) -> AbstractContextManager[None]:
+        """The context in which the engine runs: workers are pinned, if they are to be."""
+        return self._affinity.on(self._engine.threads)
 
     def _watch_steps(self) -> None:
         """A step is about to begin: it may run on other threads than the last one."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seer_env.affinity import ANYWHERE, Affinity
+
 if TYPE_CHECKING:
     from seer_env.actions import ActionReader
     from seer_env.runtime.schedulers.compiled import CompiledEngine
@@ -22,6 +24,7 @@ class Rehearsal:
         reader: draws the actions.
         live: bool `[M]`, or `[B, M]` for copies: who is live at the boundary.
         info: what the boundary shows, with a leading axis of copies where there are any, or None.
+        affinity: the workers' CPUs.
     """
 
     def __init__(
@@ -30,8 +33,9 @@ class Rehearsal:
         reader: ActionReader,
         live: np.ndarray,
         info: np.ndarray | None,
+        affinity: Affinity = ANYWHERE,
     ):
-        self._engine, self._reader = engine, reader
+        self._engine, self._reader, self._affinity = engine, reader, affinity
         self._start = live, info
         self._live, self._info, self._ahead = live, info, 0
         self._random = np.random.default_rng(0)  # nobody else's: no stream of the episode moves
@@ -49,7 +53,8 @@ class Rehearsal:
                 self._begin_again()
             sampled = self._reader.sample_legal(self._random, self._info)
             actions = sampled.reshape(*self._live.shape, -1)
-            outputs = engine.rehearse(self._ahead, actions, self._live)
+            with self._affinity.on(threads):
+                outputs = engine.rehearse(self._ahead, actions, self._live)
             if outputs is not None:
                 break
             self._begin_again()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seer_env.affinity import ANYWHERE, Affinity
 from seer_env.runtime.entry import pool_available, pool_lost
 from seer_env.stpa.choices import Choice, Choices, bucket
 from seer_env.stpa.machine import describe, ladder
@@ -45,6 +47,7 @@ class ThreadTuner:
     Args:
         model: the world, of which the engine holds `copies`.
         preflight_s: wall seconds that the rehearsal of a reset may take.
+        most: threads to choose at most; None is the effective CPUs.
         clock: wall seconds, for tests.
 
     Attributes:
@@ -60,11 +63,14 @@ class ThreadTuner:
         model: EventModel,
         copies: int,
         preflight_s: float,
+        most: int | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ):
         self._model, self._copies, self._clock = model, copies, clock
         self._preflight_s = preflight_s
         self.machine = describe()
+        if most is not None:
+            self.machine = replace(self.machine, cpus=min(self.machine.cpus, most))
         rule = simple_rule(model, self.machine.cpus, copies)
         if rule > 1:
             pool_available()  # says once why threads cannot be had, where they cannot
@@ -84,9 +90,9 @@ class ThreadTuner:
         self._fresh = True  # the next step is the first one after a reset
         self._unsaved = self._rearmed = False  # choices; whether a change led to the running search
 
-    def attach(self, engine: CompiledEngine | CompiledCopies) -> None:
+    def attach(self, engine: CompiledEngine | CompiledCopies, affinity: Affinity = ANYWHERE) -> None:
         """Decide for this engine from now on; it was made with the ladder's last count."""
-        self._engine = engine
+        self._engine, self._affinity = engine, affinity
         if len(self.ladder) == 1 and not self.decisions:
             why_one = "this process was forked after a parallel step" if pool_lost() else "one effective CPU"
             self._decide(1, "machine", why_one)
@@ -105,7 +111,7 @@ class ThreadTuner:
         if remembered is not None and remembered.threads in self.ladder:
             self._adopt(remembered)
         elif self._preflight_s > 0.0:
-            self._preflight(Rehearsal(self._engine, reader, live, info))
+            self._preflight(Rehearsal(self._engine, reader, live, info, self._affinity))
         else:
             self._begin_search(self.ladder, REFINE_ROUNDS)
         self._chosen = True
@@ -255,7 +261,14 @@ class ThreadTuner:
 
     def __getstate__(self) -> dict:
         """A copy has an engine of its own; a search under way ends with what it has found."""
-        return {**self.__dict__, "_engine": None, "_choices": None, "_search": None, "_fresh": True}
+        return {
+            **self.__dict__,
+            "_engine": None,
+            "_affinity": None,
+            "_choices": None,
+            "_search": None,
+            "_fresh": True,
+        }
 
 
 def configuration(model: EventModel, copies: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -19,7 +20,7 @@ class Child:
 
     Args:
         make: a module's function that builds the contenders; called in the process.
-        arguments: given to `make`.
+        arguments: given to `make`, and then a stack of what is to be closed before the process ends.
         environment: variables that differ there, such as NUMBA_NUM_THREADS.
 
     Attributes:
@@ -73,11 +74,12 @@ class Child:
 
 def serve(pipe: Connection, make: Callable[..., Mapping[Contender, Measure]], arguments: tuple) -> None:
     """Build the contenders, then measure each that is asked for, until the other side is closed."""
-    contenders = make(*arguments)
-    pipe.send([tuple(contender) for contender in contenders])
-    while True:
-        try:
-            name = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(dict(contenders[Contender(*name)]()))
+    with ExitStack() as stack:
+        contenders = make(*arguments, stack)
+        pipe.send([tuple(contender) for contender in contenders])
+        while True:
+            try:
+                name = pipe.recv()
+            except EOFError:
+                return
+            pipe.send(dict(contenders[Contender(*name)]()))

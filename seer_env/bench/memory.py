@@ -101,7 +101,9 @@ def in_a_process(world: World, contender: Contender, seed: int, steps: int) -> M
         child.close()
 
 
-def working(world: World, contender: Contender, seed: int, steps: int) -> dict[Contender, Measure]:
+def working(
+    world: World, contender: Contender, seed: int, steps: int, stack: ExitStack
+) -> dict[Contender, Measure]:
     """What the process does once when it is asked."""
     return {contender: partial(work, world, contender, seed, steps)}
 

@@ -120,7 +120,9 @@ def best_plain(results: Results, group: str) -> Contender:
     return max(PLAIN, key=lambda contender: results.median(group, contender, "decisions/s"))
 
 
-def training(settings: Mapping[str, Any], contender: Contender, seconds: float) -> dict[Contender, Measure]:
+def training(
+    settings: Mapping[str, Any], contender: Contender, seconds: float, stack: ExitStack
+) -> dict[Contender, Measure]:
     """A run that has begun, in this process; each measurement goes on with it."""
     import torch
 
@@ -133,6 +135,7 @@ def training(settings: Mapping[str, Any], contender: Contender, seconds: float) 
         **settings, **SETTINGS[contender], threads=1, torch_threads=contender.threads, updates=ENDLESS
     )
     learner, rollouts = set_up(config)
+    stack.callback(rollouts.close)
     rollouts.reset(config.seed)
     progress = Progress()
     go_on = partial(one_update, learner, rollouts, progress)

@@ -206,7 +206,7 @@ def measure_floor(floor: Floor, model: Phold) -> dict[str, float]:
 
 
 def sweep(
-    model: Phold, seed: int, schedulers: Sequence[str], threads: Sequence[int]
+    model: Phold, seed: int, schedulers: Sequence[str], threads: Sequence[int], stack: ExitStack
 ) -> dict[Contender, Measure]:
     """Every scheduler at every thread count, after a first window."""
     return {

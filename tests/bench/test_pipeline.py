@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack
+
 import pytest
 from made_up import made_up
 
@@ -36,8 +39,11 @@ def test_it_says_what_is_missing(monkeypatch):
 def test_a_measurement_goes_on_with_the_run(contender):
     pytest.importorskip("torch", reason="it trains")
     settings = {"env": "flock_v0", "world": {"n_agents": 12}, "copies": 2, "rollout_steps": 4, "hidden": (8,)}
-    (measure,) = pipeline.training(settings, contender, 0.01).values()
-    for _ in range(2):
-        found = measure()
-        assert found.keys() == {"decisions/s", "rollouts, ms", "training, ms"}
-        assert min(found.values()) > 0.0
+    before = threading.enumerate()
+    with ExitStack() as stack:
+        (measure,) = pipeline.training(settings, contender, 0.01, stack).values()
+        for _ in range(2):
+            found = measure()
+            assert found.keys() == {"decisions/s", "rollouts, ms", "training, ms"}
+            assert min(found.values()) > 0.0
+    assert threading.enumerate() == before

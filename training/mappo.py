@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -285,6 +286,7 @@ class Learner:
         self.networks.see(batch.observations[batch.active])
         count = sums.pop("minibatches")
         means = {name: float(total) / count for name, total in sums.items()}
+        require_finite(means, index)
         return means | {"losses/explained_variance": explained, "charts/learning_rate": rate}
 
     @torch.no_grad()
@@ -321,11 +323,6 @@ class Learner:
         error = value_loss(values, scale(batch.values), scale(batch.returns), config.clip)
         bonus = config.scheduled(index, config.entropy, config.entropy_end)
         loss = surrogate - bonus * entropy + config.value_weight * error
-        if not torch.isfinite(loss):
-            raise TrainingError(
-                f"update {index + 1}: the loss is {loss.item()} (policy {surrogate.item()}, value "
-                f"{error.item()}): a smaller learning_rate or max_gradient may help"
-            )
         self.optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(networks.actor.parameters(), config.max_gradient)
@@ -343,3 +340,13 @@ class Learner:
             "losses/approx_kl": divergence,
             "losses/clipfrac": clipped,
         }
+
+
+def require_finite(means: Mapping[str, float], index: int) -> None:
+    """Refuse losses of update `index` that are no numbers: the networks are then spoilt."""
+    if not all(map(math.isfinite, means.values())):
+        values = ", ".join(f"{name.partition('/')[2]} {value:g}" for name, value in means.items())
+        raise TrainingError(
+            f"update {index + 1}: a loss is not finite ({values}): a smaller learning_rate or "
+            "max_gradient may help"
+        )

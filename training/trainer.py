@@ -48,12 +48,15 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
         with written(config.run):
             config.run.mkdir(parents=True, exist_ok=True)
             (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+        saved = None  # updates that the last checkpoint has
         with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:
             while progress.updates < config.updates and not interrupted:
                 log.write(progress.updates + 1, one_update(learner, rollouts, progress, cores))
                 if progress.updates % config.checkpoint_every == 0:
                     save_checkpoint(config, learner, rollouts, progress)
-            save_checkpoint(config, learner, rollouts, progress)
+                    saved = progress.updates
+            if saved != progress.updates:
+                save_checkpoint(config, learner, rollouts, progress)
     return progress
 
 

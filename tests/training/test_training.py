@@ -12,6 +12,7 @@ import torch
 from gymnasium import spaces
 from training_runs import FLOCK, GAMES, files, interrupted_after, progress_of
 
+from seer_env.training import trainer
 from seer_env.training.checkpoints import CheckpointError, find_checkpoint, load_actor, restore
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
@@ -58,6 +59,16 @@ def test_what_the_first_observation_lacks_stops_with_the_agents_name(tmp_path):
         TrainingError, match="observation of agent 'berta' in world 0 is not finite in step 0"
     ):
         train(config)
+
+
+def test_a_loss_that_is_not_a_number_stops_the_update_that_it_is_found_in():
+    learner, worker = set_up(FLOCK)
+    worker.reset(0)
+    batch = worker.collect().batch
+    batch.values[-1] = np.inf
+    with pytest.raises(TrainingError, match=r"update 3: a loss is not finite .*value_loss nan"):
+        learner.update(batch, 2)
+    worker.close()
 
 
 def test_neighbours_rewards_count_where_the_world_is_a_graph():
@@ -147,6 +158,16 @@ def test_the_last_two_checkpoints_stay(tmp_path):
     assert names == ["checkpoint_000003", "checkpoint_000004"]
     assert find_checkpoint(tmp_path).name == "checkpoint_000004"
     assert find_checkpoint(tmp_path / "checkpoint_000003").name == "checkpoint_000003"
+
+
+@pytest.mark.parametrize(("every", "saved"), [(1, [1, 2, 3, 4]), (2, [2, 4]), (3, [3, 4])])
+def test_a_checkpoint_is_written_every_so_many_updates_and_once_at_the_end(
+    tmp_path, monkeypatch, every, saved
+):
+    written = []
+    monkeypatch.setattr(trainer, "save_checkpoint", lambda *given: written.append(given[-1].updates))
+    train(dataclasses.replace(FLOCK, run=tmp_path, checkpoint_every=every))
+    assert written == saved
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "state.safetensors", "state.json"])

@@ -66,17 +66,21 @@ def read_curves(runs: Sequence[Path], figure: str, against: str, smooth: int = 1
         smooth: updates that each point is the mean of: its own and those before it.
 
     Raises:
-        CommandError: a folder has no figures, or no such figure.
+        CommandError: a folder has no figures, or no such figure; a run is named twice, or another one of
+            its settings and seed, which says nothing of other seeds.
         ConfigError: its settings are damaged.
     """
-    groups: dict[str, list[Path]] = {}
+    groups: dict[str, dict[int, Path]] = {}
     for run in runs:
-        groups.setdefault(repr(_settings(run)), []).append(run)
-    first = [_settings(group[0]) for group in groups.values()]
+        group, seed = groups.setdefault(repr(_settings(run)), {}), load_config(run / "config.yaml").seed
+        if seed in group:
+            raise CommandError(f"{group[seed]} and {run}: seed {seed} of the same settings; name one of them")
+        group[seed] = run
+    first = [_settings(next(iter(group.values()))) for group in groups.values()]
     differing = [name for name in first[0] if any(settings[name] != first[0][name] for settings in first)]
     labels = [", ".join(f"{name} {settings[name]}" for name in differing) for settings in first]
     return [
-        _curve(label, group, [_series(run, figure, against, smooth) for run in group])
+        _curve(label, [*group.values()], [_series(run, figure, against, smooth) for run in group.values()])
         for label, group in zip(labels, groups.values())
     ]
 

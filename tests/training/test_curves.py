@@ -67,6 +67,14 @@ def test_other_settings_are_another_curve_that_is_named_by_them(make_run):
     ]
 
 
+def test_a_seed_counts_once(make_run, tmp_path):
+    run, again = (make_run(name, [(1, 1, 1.0)], seed=1) for name in ("run", "again"))
+    (tmp_path / "link").symlink_to(run)
+    for other in (run, tmp_path / "link", again):
+        with pytest.raises(CommandError, match=r"run and .*: seed 1 of the same settings; name one"):
+            read_curves([run, other], "reward", "updates")
+
+
 def test_a_point_may_be_the_mean_of_several_updates(make_run):
     run = make_run("run", [(i, i, float(i)) for i in range(1, 6)])
     (curve,) = read_curves([run], "reward", "updates", smooth=3)

@@ -17,7 +17,7 @@ class Epidemic(EventModel):
 
     name, Kind, action_kind, lookahead, max_cycles = "epidemic", Kind, Kind.KEEP_DISTANCE, DELAY, 100
     entity = np.dtype([("distance", "f8"), ("ill_nearby", "i8"), ("well_at", "f8")])  # 0 until the illness
-    action_space, observation_space = spaces.Box(0.0, 1.0, (1,)), spaces.Box(0.0, np.inf, (3,))
+    action_space = spaces.Box(0.0, 1.0, (1,))
 
     def __init__(self, n_agents=500, patients=5, gap=14.0, illness=7.0, edges=None):
         """Days to the first meeting on an edge (`gap`) and of `illness`: means. `edges`: int `[E, 2]`."""
@@ -29,6 +29,7 @@ class Epidemic(EventModel):
         ends = np.unique(np.concatenate([edges, edges[:, ::-1]]), axis=0)  # sorted: a block per person
         ends = ends[ends[:, 0] != ends[:, 1]]  # nobody meets themselves
         tables = {"start": np.searchsorted(ends[:, 0], np.arange(n_agents + 1)), "neighbour": ends[:, 1]}
+        self.observation_space = spaces.Box(0.0, np.array([1, 1, np.diff(tables["start"]).max()], np.float32))
         super().__init__(n_agents, None, {"patients": patients, "gap": gap, "illness": illness}, tables)
 
     def reset(self, state, schedule, rng):

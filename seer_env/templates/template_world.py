@@ -27,9 +27,9 @@ class TemplateWorld(EventModel):
     entity = np.dtype([("tokens", "i8")])
     public = ("tokens",)  # what others may see, as of the last boundary
     action_space = spaces.Discrete(2)
-    observation_space = spaces.Box(0.0, np.inf, (2,), np.float32)
 
     def __init__(self, n_agents: int = 100, tokens: int = 1):
+        self.observation_space = spaces.Box(0.0, n_agents * tokens, (2,), np.float32)  # one may have all
         super().__init__(n_agents, params={"tokens": tokens})
 
     def reset(self, state, schedule, rng):

@@ -118,6 +118,13 @@ def test_neighbours_hear_of_an_illness_and_of_its_end():
     assert engine.state["well_at"][1] < engine.clock
 
 
+def test_the_space_of_observations_ends_where_all_neighbours_are_ill():
+    model = Begun([0, 1, 2, 3], n_agents=4, illness=FOR_EVER, edges=complete_graph(4))
+    shown = lived(model, steps=1).outputs.observations
+    assert model.observation_space.low.tolist() == [0.0, 0.0, 0.0]
+    assert (shown == model.observation_space.high).all()
+
+
 def test_an_observation_tells_who_is_ill_and_who_was():
     engine = lived(Epidemic(300), steps=20)
     well_at, shown = engine.state["well_at"], engine.outputs.observations

@@ -181,6 +181,10 @@ class TrainConfig:
                 )
         if self.engine == "ray":
             raise ConfigError("elastic: workers of engine=ray have cores of their own; use engine=local")
+        if self.device == "cuda":
+            raise ConfigError(
+                "elastic: training on device=cuda leaves its cores to the worlds; set elastic=false"
+            )
 
     def scheduled(self, update: int, start: float, end: float) -> float:
         """The value, at an update counted from 0, of what goes linearly from `start` to `end`."""

@@ -45,6 +45,7 @@ def test_the_command_line_overrides_the_file(tmp_path):
         ("{elastic: true, staleness: 1, threads: 2}", "it decides threads, which must be left out, got 2"),
         ("{elastic: true, staleness: 1, torch_threads: 1}", "elastic: it decides torch_threads"),
         ("{elastic: true, staleness: 1, engine: ray}", "elastic: workers of engine=ray have cores"),
+        ("{elastic: true, staleness: 1, device: cuda}", "elastic: training on device=cuda leaves its cores"),
         ("elastic: 1", "elastic must be of type bool, got 1"),
         ("- 3", "expected settings"),
         ("a: [", "while parsing"),

@@ -102,10 +102,12 @@ def test_rollouts_that_were_begun_before_a_move_do_not_count():
 # -- the stages --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def opened():
+@pytest.fixture(params=[1, 2], ids="micro_batches {}".format)
+def opened(request):
     """A learner, and rollouts whose worlds may have up to 8 threads, however many this machine has."""
-    learner, rollouts = set_up(replace(FLOCK, staleness=1, ring=2, threads=8))
+    learner, rollouts = set_up(
+        replace(FLOCK, staleness=1, ring=2, micro_batches=request.param, copies=4, threads=8)
+    )
     rollouts.reset(1)
     yield learner, rollouts
     rollouts.close()
@@ -115,16 +117,18 @@ def test_worlds_and_torch_get_the_cores_of_the_split(opened):
     learner, rollouts = opened
     cores = Cores(rollouts, staleness=1, cpus=8)
     assert (cores.split.rollouts, torch.get_num_threads()) == (4, 4)
-    rollouts.publish(learner.networks, 0)
-    rollouts.collect()
-    assert [worlds.threads for worlds in rollouts.groups()] == [4, 4]
+
+    def threads_in_update(version):
+        rollouts.publish(learner.networks, version)
+        for _ in range(rollouts.parts):
+            rollouts.collect()
+        return {worlds.threads for worlds in rollouts.groups()}
+
+    assert threads_in_update(0) == {4}
     had = [cores.observe(2.0, 1.0)["cores/rollouts"] for _ in range(20)]
     assert (had, torch.get_num_threads()) == ([4.0] * 20, 3)
-    rollouts.publish(learner.networks, 1)
-    rollouts.collect()  # of version 0, begun before the move or behind it
-    rollouts.publish(learner.networks, 2)
-    rollouts.collect()
-    assert [worlds.threads for worlds in rollouts.groups()] == [5, 5]
+    threads_in_update(1)  # of version 0, begun before the move or behind it
+    assert threads_in_update(2) == {5}
 
 
 def test_on_two_cpus_it_says_once_that_there_is_nothing_to_move(tmp_path, capsys, monkeypatch):

@@ -133,37 +133,38 @@ class Batch:
         that the critic can pool each step, or a sample of its agents, while memory stays bounded.
         """
         steps, copies, agents = self.active.shape
-        flat = self._flat()
+        flat = Batch.of_tensors({name: tensor.flatten(0, 2) for name, tensor in self.tensors().items()})
         plan = []
         shuffled = partial(torch.randperm, generator=generator, device="cpu")
         for group in shuffled(agents).to(self.active.device).split(min(group_size, size)):
             moments = shuffled(steps * copies).to(self.active.device)
             plan += [(chosen, group) for chosen in moments.split(max(1, size // len(group)))]
         for index in shuffled(len(plan)).tolist():
-            minibatch = _chosen(flat, *plan[index])
+            moments, group = plan[index]
+            minibatch = _chosen(flat, moments, group, agents)
             if minibatch is not None:
                 yield minibatch
 
-    def _flat(self) -> Batch:
-        """The same memory with steps and worlds on one axis, `[T * B, M, ...]`."""
-        flat = {name: tensor.flatten(0, 1) for name, tensor in self.tensors().items()}
-        return Batch.of_tensors(flat)
 
-
-def _chosen(flat: Batch, moments: Tensor, group: Tensor) -> Minibatch | None:
-    """The live agents of `group` at `moments`; None if there are none."""
-    world, member = flat.active[moments][:, group].nonzero(as_tuple=True)
-    if not len(world):
+def _chosen(flat: Batch, moments: Tensor, group: Tensor, agents: int) -> Minibatch | None:
+    """The live agents of `group` at `moments`, of rows `[T * B * M, ...]`; None if there are none."""
+    rows = (moments[:, None] * agents + group).flatten()
+    (live,) = flat.active.index_select(0, rows).nonzero(as_tuple=True)
+    if not len(live):
         return None
-    at = moments[world], group[member]
+
+    def of(field: Tensor) -> Tensor:
+        return field.index_select(0, rows)
+
+    rows = rows.index_select(0, live)
     return Minibatch(
-        observations=flat.observations[at],
-        actions=flat.actions[at],
-        masks=None if flat.masks is None else flat.masks[at],
-        log_probs=flat.log_probs[at],
-        values=flat.values[at],
-        advantages=flat.advantages[at],
-        returns=flat.returns[at],
-        world=world,
+        observations=of(flat.observations),
+        actions=of(flat.actions),
+        masks=None if flat.masks is None else of(flat.masks),
+        log_probs=of(flat.log_probs),
+        values=of(flat.values),
+        advantages=of(flat.advantages),
+        returns=of(flat.returns),
+        world=live // len(group),
         worlds=len(moments),
     )

@@ -83,7 +83,8 @@ class Categorical:
     def __init__(self, logits: Tensor, sizes: tuple[int, ...], starts: Tensor, mask: Tensor | None = None):
         if mask is not None:
             logits = logits.masked_fill(~mask, -1e9)
-        self._logs = [part.log_softmax(dim=-1) for part in logits.split(sizes, dim=-1)]
+        choices_first = logits.t().contiguous()  # torch is slow along a last axis that is short
+        self._logs = [part.log_softmax(dim=0) for part in choices_first.split(sizes)]
         self._starts = starts
 
     def sample(self, generator: torch.Generator) -> Tensor:
@@ -91,24 +92,22 @@ class Categorical:
 
         def choice(logs: Tensor) -> Tensor:
             waiting = torch.empty_like(logs).exponential_(generator=generator)
-            return (logs - waiting.log()).argmax(dim=-1)
+            return (logs - waiting.log()).argmax(dim=0)
 
         return self._actions(choice)
 
     def mode(self) -> Tensor:
         """See `Distribution`."""
-        return self._actions(lambda logs: logs.argmax(dim=-1))
+        return self._actions(lambda logs: logs.argmax(dim=0))
 
     def log_prob(self, actions: Tensor) -> Tensor:
         """See `Distribution`."""
-        choices = (actions - self._starts).long()
-        logs = [logs.gather(-1, choices[:, i : i + 1]) for i, logs in enumerate(self._logs)]
-        return torch.cat(logs, dim=-1).sum(dim=-1)
+        choices = (actions - self._starts).long().t().split(1)
+        return torch.cat([logs.gather(0, chosen) for logs, chosen in zip(self._logs, choices)]).sum(dim=0)
 
     def entropy(self) -> Tensor:
         """See `Distribution`."""
-        each = [-(logs.exp() * logs).sum(dim=-1) for logs in self._logs]
-        return torch.stack(each, dim=-1).sum(dim=-1)
+        return torch.stack([-(logs.exp() * logs).sum(dim=0) for logs in self._logs]).sum(dim=0)
 
     def _actions(self, choose: Callable[[Tensor], Tensor]) -> Tensor:
         choices = torch.stack([choose(logs.detach()) for logs in self._logs], dim=-1)

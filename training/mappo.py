@@ -10,6 +10,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
 from seer_env.training.losses import normalised, policy_loss, value_loss
 from seer_env.training.networks import Actor, Critic
+from seer_env.training.normalising import RunningNorm
 from seer_env.training.rollouts import Rollout
 from seer_env.training.worlds import Worlds, WorldStep
 
@@ -48,9 +50,9 @@ class Networks(nn.Module):
 
     @torch.no_grad()
     def see(self, observations: Tensor) -> None:
-        """Take observations `[n, D]` into the running moments of both."""
+        """Take observations `[n, D]` into the running moments of both, which are the same."""
         for norm in (self.actor.norm, self.critic.norm):
-            if norm is not None:
+            if isinstance(norm, RunningNorm):
                 norm.update(observations)
 
 
@@ -279,9 +281,10 @@ class Learner:
         old = version is not None and index - version > 1
         explained = self._estimate(batch, self._weights(batch) if old else None)
         self.networks.critic.last.update(batch.returns[batch.active])
+        scaled = self._scaled(batch)
         sums: Counter = Counter()  # of tensors, which are read at the end: reading one waits for a GPU
         for _ in range(config.epochs):
-            for minibatch in batch.minibatches(config.minibatch_size, config.group_size, self.generator):
+            for minibatch in scaled.minibatches(config.minibatch_size, config.group_size, self.generator):
                 sums.update(self._descend(minibatch, index), minibatches=1)
         self.networks.see(batch.observations[batch.active])
         count = sums.pop("minibatches")
@@ -311,16 +314,26 @@ class Learner:
         variance = batch.returns[batch.active].var(correction=0).clamp_min(1e-12)
         return (1.0 - gained[batch.active].var(correction=0) / variance).item()
 
+    @torch.no_grad()
+    def _scaled(self, batch: Batch) -> Batch:
+        """The batch with observations, values and returns as the networks have them, throughout an update."""
+        scale = self.networks.critic.last.normalise
+        return replace(
+            batch,
+            observations=self.networks.actor.norm(batch.observations),  # the critic's has the same moments
+            values=scale(batch.values),
+            returns=scale(batch.returns),
+        )
+
     def _descend(self, batch: Minibatch, index: int) -> dict[str, Tensor]:
-        """One gradient step."""
+        """One gradient step, on a minibatch of `_scaled`."""
         config, networks = self.config, self.networks
-        policy = networks.actor(batch.observations, batch.masks)
+        policy = networks.actor.act(batch.observations, batch.masks)
         log_ratio = policy.log_prob(batch.actions) - batch.log_probs
         entropy = policy.entropy().mean()
         surrogate = policy_loss(log_ratio, batch.advantages, config.clip)
-        scale = networks.critic.last.normalise
-        values = networks.critic(batch.observations, batch.world, batch.worlds)
-        error = value_loss(values, scale(batch.values), scale(batch.returns), config.clip)
+        values = networks.critic.judge(batch.observations, batch.world, batch.worlds)
+        error = value_loss(values, batch.values, batch.returns, config.clip)
         bonus = config.scheduled(index, config.entropy, config.entropy_end)
         loss = surrogate - bonus * entropy + config.value_weight * error
         self.optimiser.zero_grad()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from seer_env.training.networks import Actor, Critic, pooled_mean
+from seer_env.training.networks import Actor, Critic, Tanh, pooled_mean
 from seer_env.training.normalising import PopArt, RunningNorm
 
 WORLD = torch.tensor([0, 0, 0, 2, 2])
@@ -33,11 +33,19 @@ def test_gradients_of_the_pool_are_right():
 
 
 def test_gradients_of_the_critic_are_right(critic):
-    def value(x):
-        own = critic.embed(x)
-        return critic.body(torch.cat([own, pooled_mean(own, WORLD, 3)[WORLD]], dim=-1))
+    assert torch.autograd.gradcheck(lambda x: critic.judge(x, WORLD, 3), rows().requires_grad_())
 
-    assert torch.autograd.gradcheck(value, rows().requires_grad_())
+
+def test_the_bodys_first_layer_sees_an_embedding_beside_its_worlds_average(critic):
+    own = critic.embed(critic.norm(rows()))
+    beside = torch.cat([own, pooled_mean(own, WORLD, 3)[WORLD]], dim=-1)
+    torch.testing.assert_close(critic(rows(), WORLD, 3), critic.last(critic.body(beside)))
+
+
+def test_tanh_is_torchs_and_so_is_its_gradient():
+    inputs = (4.0 * rows()).requires_grad_()
+    torch.testing.assert_close(Tanh()(inputs), inputs.tanh(), rtol=1e-14, atol=0)
+    assert torch.autograd.gradcheck(Tanh(), inputs)
 
 
 def test_values_do_not_depend_on_the_order_of_agents(critic):

@@ -29,7 +29,7 @@ class Prediction(NamedTuple):
     """A proposed thread count.
 
     Attributes:
-        threads: the ensemble's mean, a real number of threads, at least 1.
+        threads: the ensemble's geometric mean, a real number of threads, at least 1.
         low, high: the ensemble's smallest and largest.
         trusted: False far from everything that the model was trained on: start from a simple rule then.
     """
@@ -67,9 +67,9 @@ class Predictor:
     def __call__(self, trace: np.ndarray, static: StaticFeatures) -> Prediction:
         """Propose a thread count; see `predict`."""
         features = self.features(trace, static)
-        threads = [static.cpus * 2.0 ** member(features) for member in self.members]
+        ratios = [member(features) for member in self.members]
         trusted = self.distance(features) <= float(self._reference["radius"][0])
-        mean, low, high = (max(1.0, float(f(threads))) for f in (np.mean, np.min, np.max))
+        mean, low, high = (max(1.0, float(static.cpus * 2.0 ** f(ratios))) for f in (np.mean, np.min, np.max))
         return Prediction(mean, low, high, trusted)
 
 

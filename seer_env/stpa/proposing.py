@@ -44,4 +44,4 @@ def predicted(
         note = f"{rule.note}; {said}, but has seen nothing like this world"
         return Proposal(rule.threads, "rule", note)
     nearest = min(ladder, key=lambda count: abs(math.log2(count / found.threads)))
-    return Proposal(nearest, "predictor", said)
+    return Proposal(nearest, "predictor", said, found.threads)

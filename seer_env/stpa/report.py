@@ -28,11 +28,13 @@ class Proposal:
         threads: the count.
         source: `"rule"`, `"similar"` (a remembered choice for a similar world) or `"predictor"`.
         note: where it comes from, in words.
+        favoured: number of threads that ties of the search go to: what a predictor said, or 1.
     """
 
     threads: int
     source: Literal["rule", "similar", "predictor"]
     note: str
+    favoured: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,8 @@ def why(search: GuardedSearch, where: str) -> str:
         gain = medians[choice] / medians[fastest] - 1.0
         if search.keep > 0.0:
             return f"{mine}; {fastest} gain {gain:.1%}, less than the {search.keep:.0%} that a change takes"
-        return f"{mine}; {fastest} gain {gain:.1%}, less than {TIE:.0%}, and ties go to fewer"
+        to = f"to the predicted {search.favoured:.1f}" if search.favoured > 1.0 else "to fewer"
+        return f"{mine}; {fastest} gain {gain:.1%}, less than {TIE:.0%}, and ties go {to}"
     second = min((count for count in medians if count != choice), key=lambda count: medians[count])
     return f"{mine}; {second} took {medians[second] / medians[choice]:.2f} times as long"
 

@@ -8,11 +8,12 @@ and so can be driven by rehearsed steps as well as by an episode's own.
 - Candidates take turns in short blocks of steps, forth and back, so that a slow moment of the machine or a
   world whose steps grow hits them alike. A candidate is judged by the median of its blocks.
 - A candidate that is clearly slower is left out; a block that goes badly is cut short.
-- Ties go to fewer threads.
+- Ties go to the count that a predictor favours, else to fewer threads.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Generator, Iterable, Sequence
 
@@ -42,6 +43,8 @@ class GuardedSearch:
         start: the count to start from, on the ladder.
         rounds: blocks per candidate at the end.
         keep: the start is the choice as long as none is faster by more than this share.
+        favoured: a number of threads, not always whole: of candidates as fast as each other, the nearest to
+            it by ratio is the choice. With 1, the fewest threads are.
 
     Attributes:
         threads: the count that the next step is to run on.
@@ -50,11 +53,19 @@ class GuardedSearch:
         steps: steps told of.
     """
 
-    def __init__(self, ladder: Sequence[int], start: int, rounds: int = MOST_ROUNDS, keep: float = 0.0):
+    def __init__(
+        self,
+        ladder: Sequence[int],
+        start: int,
+        rounds: int = MOST_ROUNDS,
+        keep: float = 0.0,
+        favoured: float = 1.0,
+    ):
         self.blocks: dict[int, list[float]] = {count: [] for count in ladder}
         self.steps = 0
         self.finished = False
-        self._ladder, self._start, self._rounds, self.keep = tuple(ladder), start, rounds, keep
+        self._ladder, self._start, self._rounds = tuple(ladder), start, rounds
+        self.keep, self.favoured = keep, favoured
         self._program = self._search()
         self._last = 0
         self.threads = start
@@ -67,7 +78,7 @@ class GuardedSearch:
 
     @property
     def choice(self) -> int:
-        """The fewest threads whose median is within `TIE` of the best; the start before any comparison.
+        """Of those whose median is within `TIE` of the best, the favoured; the start before any comparison.
 
         And the start as long as none is faster by more than `keep`.
         """
@@ -80,7 +91,8 @@ class GuardedSearch:
         if self.keep > 0.0 and medians.get(self._start, float("inf")) <= (1.0 + self.keep) * best:
             return self._start
         good = (1.0 + TIE) * best
-        return min(count for count, median in medians.items() if median <= good)
+        equal = (count for count, median in medians.items() if median <= good)
+        return min(equal, key=lambda count: (abs(math.log2(count / self.favoured)), count))
 
     @property
     def medians(self) -> dict[int, float]:

@@ -131,7 +131,8 @@ class ThreadTuner:
         try:
             way_back = self._warm_up(rehearsal)
             self._start = self._proposal(rehearsal)
-            self._rehearsed = search = GuardedSearch(self.ladder, self._start.threads)
+            start, favoured = self._start.threads, self._start.favoured
+            self._rehearsed = search = GuardedSearch(self.ladder, start, favoured=favoured)
             self._rehearse(rehearsal, search, begun + self._preflight_s - way_back)
         except Exception as error:  # what random actions lead to is no fault of the episode
             stopped = f" until one raised {type(error).__name__}"
@@ -197,7 +198,7 @@ class ThreadTuner:
             self._remember(watch.reference, self._engine.stats.events)
 
     def _begin_search(self, candidates: Iterable[int], rounds: int, keep: float = 0.0) -> None:
-        self._search = GuardedSearch(sorted(candidates), self.threads, rounds, keep)
+        self._search = GuardedSearch(sorted(candidates), self.threads, rounds, keep, self._start.favoured)
         self._engine.use_threads(self._search.threads)
 
     def _searched(self, search: GuardedSearch, seconds: float) -> None:

@@ -10,13 +10,25 @@ for library in ("torch", "xgboost", "sklearn"):
     pytest.importorskip(library, reason="training needs the extra `stpa`")
 
 from seer_env.stpa.labels import choices  # noqa: E402 - behind the skip
-from seer_env.stpa.training.evaluate import METHODS, Score, evaluate, summary, table  # noqa: E402 - behind the skip
+from seer_env.stpa.search import MOST_ROUNDS  # noqa: E402 - behind the skip
+from seer_env.stpa.training.evaluate import (  # noqa: E402 - behind the skip
+    HALVINGS,
+    METHODS,
+    Score,
+    evaluate,
+    excess,
+    summary,
+    table,
+    verdict,
+)
 from seer_env.stpa.training.fit import Options  # noqa: E402 - behind the skip
 from seer_env.stpa.training.learners import LEARNERS, Lesson  # noqa: E402 - behind the skip
 from seer_env.stpa.training.rules import BUDGET_S, logical_cores, oracle, physical_cores, ratio, search, usl  # noqa: E402 - behind the skip
 from seer_env.stpa.training.splits import splits  # noqa: E402 - behind the skip
 
 ALL = np.arange(6)
+#: Turns that a search meets.
+MET = np.arange(MOST_ROUNDS) % len(ALL)
 
 
 def law(a, b):
@@ -71,13 +83,13 @@ def test_larger_machines_are_held_back(sweeps):
 
 @pytest.mark.parametrize(("a", "b"), [(0.05, 0.01), (0.2, 0.04)])
 def test_the_scalability_law_is_recovered_from_its_own_curve(a, b):
-    chosen = usl(made_up(cpus=8, seconds=law(a, b)), ALL)
+    chosen = usl(made_up(cpus=8, seconds=law(a, b)), 0)
     assert chosen.threads == pytest.approx(np.sqrt((1.0 - a) / b), rel=1e-6)
 
 
 def test_the_scalability_law_does_not_extrapolate():
-    assert usl(made_up(cpus=4, seconds=lambda k: 1e-3 / k), ALL).threads == 8
-    assert usl(made_up(cpus=4, seconds=lambda k: 1e-3 * k), ALL).threads == 1
+    assert usl(made_up(cpus=4, seconds=lambda k: 1e-3 / k), 0).threads == 8
+    assert usl(made_up(cpus=4, seconds=lambda k: 1e-3 * k), 0).threads == 1
 
 
 def test_rules():
@@ -92,14 +104,32 @@ def test_rules():
 def test_the_search_finds_a_clear_optimum_from_anywhere_within_its_budget():
     sweep = made_up(cpus=4, seconds=lambda k: 1e-3 * (1.0 + abs(np.log2(k / 3))))
     for start in choices(sweep):
-        found = search(sweep, ALL, start, np.random.default_rng(0))
+        found = search(sweep, MET, start)
         assert found.threads == 3
         assert found.seconds <= BUDGET_S + 4e-3
 
 
+def test_the_search_sees_the_turns_that_it_meets_and_no_others():
+    sweep = made_up(cpus=2, seconds=lambda k: 1e-3 * k)
+    sweep.seconds[3:] = 1e-3 / np.array([1, 1, 2, 3, 4])  # many threads are best in the last turns
+    assert search(sweep, MET % 3, 2).threads == 1
+    assert search(sweep, 3 + MET % 3, 2).threads == 4
+
+
+@pytest.mark.parametrize("favoured", [1, 2, 3, 4])
+def test_ties_of_the_search_go_to_what_is_favoured(favoured):
+    sweep = made_up(cpus=2, seconds=lambda k: 1e-3)
+    assert search(sweep, MET, favoured, favoured).threads == favoured
+
+
+def test_a_smaller_budget_is_kept():
+    sweep = made_up(cpus=2, seconds=lambda k: 1e-3)
+    assert 0.02 <= search(sweep, MET, 2, budget_s=0.02).seconds <= 0.02 + 1e-3
+
+
 def test_a_step_longer_than_the_budget_is_searched_in_two():
     sweep = made_up(seconds=lambda k: 1.0)
-    assert search(sweep, ALL, 2, np.random.default_rng(0)).seconds == pytest.approx(2.0)
+    assert search(sweep, MET, 2).seconds == pytest.approx(2.0)
 
 
 def test_a_row_of_the_table_by_hand():
@@ -119,14 +149,53 @@ def test_a_row_of_the_table_by_hand():
     assert row["gain_100"] == pytest.approx((200 - 160 - 1.0) / 200)
 
 
+def of(method: str, regrets: list[float]) -> list[Score]:
+    """Scores of a method on configurations 0, 0, 1, 1, ..."""
+    common = {"split": "s", "seed": 0, "simulated": False, "predicted": 1.0, "label": 1}
+    rest = {"seconds": 0.1, "step_s": 1.0, "serial_s": 1.0}
+    return [
+        Score(**common, **rest, method=method, index=i // 2, regret=regret)
+        for i, regret in enumerate(regrets)
+    ]
+
+
+def test_the_excess_of_a_method_over_another():
+    found = excess(of("a", [0.3, 0.1, 0.2, 0.0]), of("b", [0.1, 0.1, 0.0, 0.0]))
+    assert found["excess"] == pytest.approx(0.1)
+    assert found["excess_low"] == pytest.approx(found["excess_high"]), "0.1 of either configuration"
+
+
+def test_the_interval_of_an_excess_is_that_of_a_mean():
+    regrets = np.random.default_rng(0).normal(0.1, 0.05, 400).repeat(2)
+    found = excess(of("a", regrets.tolist()), of("b", [0.0] * 800))
+    half = 1.96 * 0.05 / np.sqrt(400)  # of the mean of 400 independent configurations
+    assert found["excess_high"] - found["excess"] == pytest.approx(half, rel=0.15)
+    assert found["excess"] - found["excess_low"] == pytest.approx(half, rel=0.15)
+
+
+def test_only_scores_of_the_same_halvings_are_compared():
+    with pytest.raises(ValueError, match="shorter"):
+        excess(of("a", [0.1, 0.2]), of("b", [0.1]))
+
+
+@pytest.mark.parametrize(("mae", "beats"), [(0.4, "beats"), (0.5, "does not beat"), (0.6, "does not beat")])
+def test_the_verdict_says_where_stpa_alone_does_not_beat_xgboost(mae, beats):
+    regret = {"XGBoost": 0.02, "STPA": 0.03, "STPA + search": 0.01, "oracle": 0.0}
+    rows = [{"method": m, "mae": mae if m == "STPA" else 0.5, "regret_mean": r} for m, r in regret.items()]
+    said = verdict(rows)
+    assert f"STPA alone {beats} XGBoost on MAE" in said
+    assert "has STPA + search (1.00%)" in said
+
+
 def test_every_method_is_scored_on_every_configuration(sweeps):
     split = next(iter(splits(sweeps, 1)))
     scores = evaluate(split, Lesson(split.train, 0, Options(steps=2, batch=4)))
     assert {s.method for s in scores} == set(METHODS) > set(LEARNERS)
-    assert len(scores) == len(METHODS) * len(split.test)
+    assert len(scores) == len(METHODS) * len(split.test) * HALVINGS
     rows = {row["method"]: row for row in table(scores)}
     assert rows["oracle"]["regret_max"] == 0.0
     assert rows["oracle"]["mae"] == 0.0
     assert rows["STPA + search"]["regret_mean"] < 0.02
     assert rows["STPA + search"]["preflight_s"] > rows["STPA"]["preflight_s"] > 0.0
     assert rows["physical cores"]["preflight_s"] == 0.0
+    assert rows["STPA + search"]["excess"] == 0.0

@@ -45,11 +45,13 @@ def propose(monkeypatch, prediction: Prediction, made=None) -> tuple[Proposal, l
 def test_the_nearest_rung_is_proposed(monkeypatch, says, rung):
     found, _ = propose(monkeypatch, Prediction(says, says, says, trusted=True))
     assert (found.threads, found.source) == (rung, "predictor")
+    assert found.favoured == says
 
 
 def test_what_is_not_trusted_is_said_and_the_rule_taken(monkeypatch):
     found, _ = propose(monkeypatch, Prediction(2.0, 1.0, 3.0, trusted=False))
     assert (found.threads, found.source) == (4, "rule")
+    assert found.favoured == 1.0, "ties go to fewer threads"
     assert "the predictor says 2.0 (1.0 to 3.0)" in found.note
     assert "from sizes" in found.note
 

@@ -77,9 +77,9 @@ def test_a_report_without_measurements_can_be_drawn():
     assert asked("world", 2, "asked for").plot().axes
 
 
-def told(**seconds: float) -> GuardedSearch:
+def told(favoured: float = 1.0, **seconds: float) -> GuardedSearch:
     curve = {int(name[1:]): value for name, value in seconds.items()}
-    search = GuardedSearch(sorted(curve), 1)
+    search = GuardedSearch(sorted(curve), 1, favoured=favoured)
     while not search.finished:
         search.stepped(curve[search.threads])
     return search
@@ -93,6 +93,11 @@ def test_why_a_tie_went_to_fewer():
     said = why(told(t1=1e-3, t2=1e-3 / (1.0 + 0.5 * TIE)), "steps")
     assert "ties go to fewer" in said
     assert said.startswith("1.000 ms")
+
+
+def test_why_a_tie_went_to_the_prediction():
+    said = why(told(t1=1e-3, t2=1e-3 * (1.0 + 0.5 * TIE), favoured=1.8), "steps")
+    assert "1 gain 1.0%, less than 2%, and ties go to the predicted 1.8" in said
 
 
 def test_why_a_search_behind_a_change_kept_its_start():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import random
 
@@ -63,6 +64,25 @@ def test_equal_candidates_go_to_the_fewest_threads():
     search = GuardedSearch(LADDER, 8)
     drive(search, lambda threads: 1e-3)
     assert search.choice == 1
+
+
+@pytest.mark.parametrize("start", LADDER)
+@pytest.mark.parametrize(("favoured", "choice"), [(1.0, 1), (3.4, 3), (3.6, 4), (16.0, 16)])
+def test_equal_candidates_go_to_what_is_favoured_among_those_measured(start, favoured, choice):
+    search = GuardedSearch(LADDER, start, favoured=favoured)
+    drive(search, lambda threads: 1e-3)
+    measured = search.medians
+    assert search.choice == min(measured, key=lambda count: abs(math.log2(count / favoured)))
+    assert choice in measured, "the search goes from tie to tie towards it"
+
+
+@pytest.mark.parametrize("favoured", LADDER)
+@pytest.mark.parametrize("name", list(CURVES))
+def test_what_is_favoured_has_to_be_as_fast_as_the_best(name, favoured):
+    curve = CURVES[name]
+    search = GuardedSearch(LADDER, favoured, favoured=favoured)
+    drive(search, curve.__getitem__)
+    assert curve[search.choice] <= (1.0 + TIE) * min(curve.values())
 
 
 def test_a_gain_within_the_tie_does_not_count():

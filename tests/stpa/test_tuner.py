@@ -99,6 +99,18 @@ def test_the_search_starts_from_the_prediction(monkeypatch, proposed):
     assert made.threads == 2
 
 
+@pytest.mark.parametrize(("favoured", "threads"), [(1.0, 1), (2.9, 3)])
+def test_ties_go_to_the_prediction_on_rehearsed_steps_and_on_first_ones(monkeypatch, favoured, threads):
+    engine = StageEngine(dict.fromkeys(TWO_BEST, 1e-3))
+    made = stage(monkeypatch, engine)
+    said = Proposal(3, "predictor", "it says so", favoured)
+    monkeypatch.setattr(tuner, "predicted", lambda *arguments: said)
+    reset(made)
+    assert made.threads == threads
+    step(made, engine, 300)
+    assert [d.threads for d in made.report().decisions] == [threads, threads]
+
+
 def test_a_similar_worlds_choice_is_where_the_search_starts(monkeypatch):
     reset(stage(monkeypatch, StageEngine(dict.fromkeys(TWO_BEST, 1e-3))))
     engine = StageEngine(dict.fromkeys(TWO_BEST, 1e-3))

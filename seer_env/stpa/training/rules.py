@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,6 @@ __all__ = ["BUDGET_S", "Chosen", "logical_cores", "oracle", "physical_cores", "r
 BUDGET_S = 0.2
 #: Points that the universal scalability law is fitted to, and steps for each.
 POINTS, STEPS = 5, 3
-#: Turns drawn in advance for a search.
-DRAWS = 1009
 
 
 class Chosen(NamedTuple):
@@ -50,13 +47,14 @@ def oracle(sweep: Sweep, turns: np.ndarray) -> Chosen:
     return Chosen(label(sweep, turns))
 
 
-def usl(sweep: Sweep, turns: np.ndarray) -> Chosen:
+def usl(sweep: Sweep, turn: int) -> Chosen:
     """The optimum of Gunther's universal scalability law, fitted to five points of the ladder.
 
     Speedup `C(k) = k / (1 + a (k - 1) + b k (k - 1))`, so `k / C - 1` is linear in `a` and `b`, both of which
-    are at least 0; the optimum is `sqrt((1 - a) / b)` (Gunther, "Guerrilla Capacity Planning", 2007).
+    are at least 0; the optimum is `sqrt((1 - a) / b)` (Gunther, "Guerrilla Capacity Planning", 2007). The few
+    steps that it takes are of one turn.
     """
-    times = time_of(sweep, turns)
+    times = time_of(sweep, np.array([turn]))
     ladder = sorted(times)
     points = sorted({ladder[round(i)] for i in np.linspace(0, len(ladder) - 1, POINTS)})
     k = np.array([p for p in points if p > 1], float)
@@ -79,15 +77,24 @@ def _non_negative(matrix: np.ndarray, target: np.ndarray) -> tuple[float, float]
     return tuple(min(options)[1]) if options else (0.0, 0.0)
 
 
-def search(sweep: Sweep, turns: np.ndarray, start: float, rng: np.random.Generator) -> Chosen:
-    """The guarded search of `threads="auto"`, from a start, on times drawn from the turns."""
+def search(
+    sweep: Sweep, turns: np.ndarray, start: float, favoured: float = 1.0, budget_s: float = BUDGET_S
+) -> Chosen:
+    """The guarded search of `threads="auto"` on a sweep's times.
+
+    Args:
+        turns: int `[MOST_ROUNDS]`; the n-th blocks of all candidates are of the n-th of these turns. Of an
+            episode they would lie close together, and a turn lasted as long as two blocks.
+        start, favoured: of the search.
+        budget_s: seconds of steps after which it ends, or after two steps.
+    """
     ladder = choices(sweep)
     column = {k: sweep.candidates.index(SERIAL if k == 1 else k) for k in ladder}
     times = {k: sweep.seconds[turns, column[k]].tolist() for k in ladder}
-    drawn = cycle(rng.integers(len(turns), size=DRAWS).tolist())
-    guarded, spent, steps = GuardedSearch(ladder, snapped(start, sweep)), 0.0, 0
-    while not guarded.finished and (spent < BUDGET_S or steps < 2):
-        seconds = times[guarded.threads][next(drawn)]
+    guarded, spent, steps = GuardedSearch(ladder, snapped(start, sweep), favoured=favoured), 0.0, 0
+    while not guarded.finished and (spent < budget_s or steps < 2):
+        threads = guarded.threads
+        seconds = times[threads][len(guarded.blocks[threads])]
         guarded.stepped(seconds)
         spent, steps = spent + seconds, steps + 1
     return Chosen(guarded.choice, spent)

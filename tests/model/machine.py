@@ -21,8 +21,10 @@ expression or an iterator.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from model.access import NOTES, PLAIN, Op, Violation
@@ -177,9 +179,8 @@ class Explorer:
 
     def _advance(self, state, w, value, view):
         position = self.tables[w].after(state.positions[w], value)
-        state = state._replace(
-            positions=_with(state.positions, w, position), views=_with(state.views, w, view)
-        )
+        memory, positions, views, blocked, notes = state
+        state = State(memory, _with(positions, w, position), _with(views, w, view), blocked, notes)
         return self._forget(self._settle(state, w))
 
     def _takes_no_time(self, op):
@@ -232,26 +233,25 @@ class Explorer:
 
     def run(self, at_end=None) -> Result:
         """Visit every reachable state; `at_end(value of a word, notes)` checks those where all ended."""
-        numbers, parents = {self._key(self.start): 0}, [(-1, "start")]
+        numbers, parents = {self._key(self.start): 0}, [(-1, -1, None)]
         before: list[list[int]] = [[]]
-        stack, ends = [self.start], []
+        stack, ends = [(0, self.start)], []
         while stack:
             if len(parents) > MOST_STATES:
                 raise RuntimeError(f"more than {MOST_STATES} states")
-            state = stack.pop()
-            number = numbers[self._key(state)]
+            number, state = stack.pop()
             following = self._following(state, number, parents)
             if not following:
                 self._check_end(state, number, parents, at_end)
                 ends.append(number)
-            for what, child in following:
+            for w, op, child in following:
                 key = self._key(child)
                 known = numbers.get(key)
                 if known is None:
                     known = numbers[key] = len(parents)
-                    parents.append((number, what))
+                    parents.append((number, w, op))
                     before.append([])
-                    stack.append(child)
+                    stack.append((known, child))
                 before[known].append(number)
         self._check_that_all_can_end(before, ends, parents)
         return Result(len(parents), len(ends))
@@ -259,7 +259,7 @@ class Explorer:
     def _following(self, state, number, parents):
         try:
             return [
-                (f"worker {w}: {self.tables[w].ops[state.positions[w]]}", child)
+                (w, self.tables[w].ops[state.positions[w]], child)
                 for w in range(len(self.tables))
                 for child in self.steps(state, w)
             ]
@@ -295,7 +295,11 @@ class Explorer:
 
 def explore(programs, words, weak=False, at_end=None) -> Result:
     """Run all schedules of `programs` over `words` (a dict of initial values)."""
-    return Explorer(programs, words, weak).run(at_end)
+    gc.disable()  # states are tuples without cycles, and so many that looking for cycles takes a third
+    try:
+        return Explorer(programs, words, weak).run(at_end)
+    finally:
+        gc.enable()
 
 
 def _with(values: tuple, at: int, value) -> tuple:
@@ -306,6 +310,7 @@ def _join(a: tuple, b: tuple) -> tuple:
     return tuple(map(max, a, b)) if b else a
 
 
+@lru_cache(1 << 16)
 def _lower(view: tuple, base: tuple) -> tuple:
     return tuple(max(0, v - b) for v, b in zip(view, base))
 
@@ -313,7 +318,7 @@ def _lower(view: tuple, base: tuple) -> tuple:
 def _trace(parents, number: int, limit: int = 80) -> str:
     lines = []
     while number > 0:
-        number, what = parents[number]
-        lines.append(what)
+        number, w, op = parents[number]
+        lines.append(f"worker {w}: {op}")
     lines.reverse()
     return "\n".join(lines[-limit:])

@@ -96,8 +96,9 @@ def test_workers_execute_for_shares_of_the_windows():
 
 def test_threads_used_are_the_env_s():
     with ExitStack() as stack:
-        (auto,) = contest(PCS, [Contender(STPA)], 0, 1e-6, stack).values()
-        assert auto()["threads used"] == auto.env.threads == 1  # 16 cells are not worth sharing
+        auto, two = contest(PCS, [Contender(STPA), Contender("seer", 2)], 0, 1e-6, stack).values()
+        assert auto()["threads used"] == auto.env.threads
+        assert two()["threads used"] == 2
 
 
 def test_long_steps_are_measured_one_at_a_time_and_short_ones_fill_the_time():

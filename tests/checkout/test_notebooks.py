@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,16 @@ def has_picture(cell):
     return any(kind in shown for kind in PICTURES)
 
 
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    """The notebooks, executed two at a time: a kernel that starts or compiles keeps one core busy."""
+    with ThreadPoolExecutor(2) as pool:
+        yield {path: pool.submit(executed, path, tmp_path_factory.mktemp(path.stem)) for path in FILES}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_shows_a_picture_early(path, tmp_path):
-    cells = code_cells(executed(path, tmp_path))
+def test_a_notebook_runs_and_shows_a_picture_early(path, documents):
+    cells = code_cells(documents[path].result())
     complaints = [out.text for cell in cells for out in cell.outputs if out.get("name") == "stderr"]
     assert complaints == []
     assert any(has_picture(cell) for cell in cells[:EARLY])

@@ -104,7 +104,7 @@ class Arguments:
         params |= {name: type(value)(self.parameters.get(name, value)) for name, value in PARAMETERS.items()}
         # Closer than this, two aircraft may have met since the boundary before.
         met = params["collision_h"] + 2.5 * params["max_speed"] * self.dt
-        return params | {"near": max(params["separation_h"], met)}
+        return params | {"near": max(params["separation_margin"] * params["separation_h"], met)}
 
 
 def _check_parameters(given: Mapping[str, float]) -> None:
@@ -117,3 +117,5 @@ def _check_parameters(given: Mapping[str, float]) -> None:
     values = PARAMETERS | dict(given)
     if not 0 < values["min_speed"] < values["max_speed"]:
         raise ModelError(f"min_speed={values['min_speed']} must be above 0 and below max_speed")
+    if values["separation_margin"] < 1:
+        raise ModelError(f"separation_margin={values['separation_margin']} must be at least 1")

@@ -36,7 +36,7 @@ PERFORMANCE: dict[str, float] = {
     "capture": 3_000.0,  # m from a waypoint at which it counts as passed
 }
 
-#: Weights of the reward's terms; each is a parameter of the model.
+#: Weights of the reward's terms, and how far they reach; each is a parameter of the model.
 WEIGHTS: dict[str, float] = {
     "w_progress": 1.0,
     "w_separation": 1.0,
@@ -44,6 +44,7 @@ WEIGHTS: dict[str, float] = {
     "w_effort": 0.05,
     "arrival_bonus": 10.0,
     "collision_cost": 10.0,
+    "separation_margin": 1.0,  # times the minima: closer than that, aircraft pay for separation
 }
 
 OWN = 16  # numbers about the aircraft itself in an observation

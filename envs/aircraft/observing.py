@@ -19,8 +19,10 @@ def unit(value):
 def assess(me, info, sim):
     """Fill `info`: losses of separation and collision as they are, alerts as reported, reward terms."""
     params = sim.params
-    losses, collided = 0, 0
+    losses, close, collided = 0, 0, 0
     if me.active == 1:
+        wide = params.separation_margin * params.separation_h
+        high = params.separation_margin * params.separation_v
         ids = sim.within(params.near)
         for q in range(len(ids)):
             other = sim.view(ids[q])
@@ -28,6 +30,8 @@ def assess(me, info, sim):
                 dx, dy, dz = other.x - me.x, other.y - me.y, abs(other.z - me.z)
                 if dx * dx + dy * dy < params.separation_h * params.separation_h and dz < params.separation_v:
                     losses += 1
+                if dx * dx + dy * dy < wide * wide and dz < high:
+                    close += 1
                 if collides(me, other, params):
                     collided = 1
     alerts = 0
@@ -37,7 +41,7 @@ def assess(me, info, sim):
     _, _, length, duration = leg(me, sim.tables)
     made = unit((me.to_go_before - me.to_go) * duration / (length * params.step) * 0.5) * 2.0
     info.progress = params.w_progress * made + params.arrival_bonus * me.arrived
-    info.separation = -params.w_separation * losses - params.collision_cost * collided
+    info.separation = -params.w_separation * close - params.collision_cost * collided
     info.alerts = -params.w_alerts * alerts
     info.effort = -params.w_effort * me.effort
     info.losses, info.alert_count, info.to_go = losses, alerts, me.to_go

@@ -91,6 +91,18 @@ def test_loss_of_separation_sends_one_up_and_one_down(communication):
     assert (engine.state["climb"] * engine.state["advisory"] > 0).all()
 
 
+@pytest.mark.parametrize(("margin", "cost"), [(1.0, 0.0), (1.25, 1.0)])
+def test_a_margin_makes_aircraft_pay_outside_the_minima(margin, cost):
+    """10 km apart: outside 5 NM (9.26 km), inside 1.25 times that."""
+    engine = head_on(gap=1_000.0, separation_margin=margin)
+    boundary = engine.capture()
+    boundary.state["y"] = [0.0, 10_000.0]
+    engine.restore(boundary, engine.outputs)
+    info = next(fly(engine, 1)).info
+    assert info["losses"].tolist() == [0, 0]
+    assert info["separation"].tolist() == [-cost, -cost]
+
+
 def test_a_collision_ends_both_flights_and_costs():
     engine = head_on(gap=1_500.0, advisory_climb=0.0)
     outputs = list(fly(engine, 2))
@@ -168,6 +180,7 @@ def test_close_pairs_are_those_of_the_double_loop():
         ({"jitter": -1.0}, "jitter must be a finite number from 0 up, got -1.0"),
         ({"range": 1e300}, "range must be a number of at most 1e\\+12 in size, got 1e\\+300"),
         ({"separation_h": 1e-9}, "separation_h must be a finite number from 1 up, got 1e-09"),
+        ({"separation_margin": 0.9}, "separation_margin=0.9 must be at least 1"),
         ({"ceiling": 0.0}, "ceiling must be a finite number above 0, got 0.0"),
         ({"discrete": "false"}, "discrete must be True or False, got 'false'"),
     ],

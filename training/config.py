@@ -67,9 +67,11 @@ class TrainConfig:
     """Shares of the worlds, which are rolled out by themselves, each with groups and parts of its own. They
     are worth it with `engine` ray."""
 
-    engine: Literal["local", "ray"] = "local"
-    """Where workers are: local in this process, one after the other; ray in a process each, on the machines
-    of a Ray cluster (RAY_ADDRESS names it, or one is started here). What comes of a run is the same."""
+    engine: Literal["local", "process", "ray"] = "local"
+    """Where workers are: local in this process, one after the other; process in a process each on this
+    machine, so that with `staleness` rollouts and training share no Python lock; ray in a process each, on
+    the machines of a Ray cluster (RAY_ADDRESS names it, or one is started here). What comes of a run is the
+    same."""
 
     threads: int | None = None
     """Threads of a world's step; None chooses by the size of the work."""
@@ -179,8 +181,10 @@ class TrainConfig:
                 raise ConfigError(
                     f"elastic: it decides {name}, which must be left out, got {getattr(self, name)!r}"
                 )
-        if self.engine == "ray":
-            raise ConfigError("elastic: workers of engine=ray have cores of their own; use engine=local")
+        if self.engine != "local":
+            raise ConfigError(
+                f"elastic: workers of engine={self.engine} have cores of their own; use engine=local"
+            )
         if self.device == "cuda":
             raise ConfigError(
                 "elastic: training on device=cuda leaves its cores to the worlds; set elastic=false"

@@ -75,13 +75,14 @@ class Ring(Members["Worker"]):
 
     Args:
         workers: of the groups, two or more.
+        overlap: whether there is a core for the second thread. Without, this one does both.
     """
 
     parts = 1
 
-    def __init__(self, workers: Sequence[Worker]):
+    def __init__(self, workers: Sequence[Worker], overlap: bool = True):
         super().__init__(workers)
-        self._windows = ThreadPoolExecutor(1, thread_name_prefix="windows")
+        self._windows = ThreadPoolExecutor(1, thread_name_prefix="windows") if overlap else None
 
     def collect(self) -> Rollout:
         """See `Rollouts`; the batch holds the worlds of all groups."""
@@ -97,7 +98,7 @@ class Ring(Members["Worker"]):
                     if t > 0:
                         stepping[i - len(workers)].result()
                     worker.decide(t)
-                    stepping.append(self._windows.submit(worker.step, t))
+                    stepping.append(self._step(worker, t))
             for future in stepping[-len(workers) :]:
                 future.result()
         finally:  # worlds are left at boundaries, also where one step has raised
@@ -106,8 +107,17 @@ class Ring(Members["Worker"]):
 
     def close(self) -> None:
         """See `Rollouts`."""
-        self._windows.shutdown()
+        if self._windows is not None:
+            self._windows.shutdown()
         super().close()
+
+    def _step(self, worker: Worker, t: int) -> Future[None]:
+        """Run a window, or begin to."""
+        if self._windows is not None:
+            return self._windows.submit(worker.step, t)
+        done: Future[None] = Future()
+        done.set_result(worker.step(t))
+        return done
 
 
 class InTurn(Members[Rollouts]):

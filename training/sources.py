@@ -9,10 +9,12 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+from seer_env.machine import effective_cpus
 from seer_env.training.asynchronous import Asynchronous
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.devices import open_device
 from seer_env.training.mappo import Networks, Worker
+from seer_env.training.processes import ProcessWorker, ProcessWorkers
 from seer_env.training.ring import InTurn, Ring
 from seer_env.training.rollouts import Rollouts
 from seer_env.training.workers import Workers
@@ -28,12 +30,13 @@ def open_rollouts(config: TrainConfig) -> tuple[Networks, Rollouts]:
         ConfigError: the worlds or the workers are not possible.
         WorldsError: agents differ.
     """
-    if config.engine == "ray":
-        networks, rollouts = _open_ray(config)
-    else:
+    if config.engine == "local":
         shares = [open_share(config, index) for index in range(config.workers)]
         networks = shares[0][0]
         rollouts = shares[0][1] if len(shares) == 1 else Workers([share for _, share in shares])
+    else:
+        networks = _open_networks(config)
+        rollouts = _open_ray(config) if config.engine == "ray" else _open_processes(config)
     if config.staleness or config.micro_batches > 1:
         rollouts = Asynchronous(rollouts, config.staleness, config.updates)
     return networks, rollouts
@@ -49,7 +52,9 @@ def open_share(config: TrainConfig, index: int) -> tuple[Networks, Rollouts]:
         for group, worlds in enumerate(groups, start=index * len(groups))
     ]
     parts = [workers[i : i + config.ring] for i in range(0, len(workers), config.ring)]
-    members = [Ring(part) if len(part) > 1 else part[0] for part in parts]
+    training = (config.torch_threads or 1) if config.staleness else 0
+    overlap = effective_cpus() - training > 1
+    members = [Ring(part, overlap) if len(part) > 1 else part[0] for part in parts]
     return networks, members[0] if len(members) == 1 else InTurn(members)
 
 
@@ -71,13 +76,23 @@ def _new_networks(worlds: Worlds, config: TrainConfig) -> Networks:
     return networks.to(device)
 
 
-def _open_ray(config: TrainConfig) -> tuple[Networks, Rollouts]:
-    """Workers as Ray actors; a world is opened here too, for its spaces."""
+def _open_networks(config: TrainConfig) -> Networks:
+    """Networks of a run whose worlds are elsewhere; one is opened here too, for its spaces."""
+    worlds = open_worlds(replace(config, copies=1, workers=1, ring=1, micro_batches=1))
+    networks = _new_networks(worlds, config)
+    worlds.close()
+    return networks
+
+
+def _open_processes(config: TrainConfig) -> Rollouts:
+    workers = [ProcessWorker(replace(config, device="cpu"), index) for index in range(config.workers)]
+    return workers[0] if len(workers) == 1 else ProcessWorkers(workers)
+
+
+def _open_ray(config: TrainConfig) -> Rollouts:
+    """Workers as Ray actors."""
     if importlib.util.find_spec("ray") is None:
         raise ConfigError('engine: ray is not installed: pip install "seer-env[ray]"')
     from seer_env.training.ray_workers import RayWorkers
 
-    worlds = open_worlds(replace(config, copies=1, workers=1, ring=1, micro_batches=1))
-    networks = _new_networks(worlds, config)
-    worlds.close()
-    return networks, RayWorkers(replace(config, device="cpu"))
+    return RayWorkers(replace(config, device="cpu"))

@@ -22,6 +22,7 @@ class Child:
         make: a module's function that builds the contenders; called in the process.
         arguments: given to `make`, and then a stack of what is to be closed before the process ends.
         environment: variables that differ there, such as NUMBA_NUM_THREADS.
+        parent: whether it may start processes itself; it then has to be closed before this process ends.
 
     Attributes:
         contenders: measures by contender; each is a request to the process.
@@ -35,10 +36,11 @@ class Child:
         make: Callable[..., Mapping[Contender, Measure]],
         arguments: tuple[Any, ...] = (),
         environment: Mapping[str, str] | None = None,
+        parent: bool = False,
     ):
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, make, arguments), daemon=True)
+        self._process = context.Process(target=serve, args=(theirs, make, arguments), daemon=not parent)
         before = dict(os.environ)
         os.environ.update(environment or {})
         try:

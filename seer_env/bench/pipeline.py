@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 #: A contender's threads are those of training. Windows have one: two slow these worlds' loops down, where
 #: the policy infers between windows. The plain loop is the better of training on one thread and on two.
 PLAIN = (Contender("plain loop"), Contender("plain loop", 2))
-RING, AHEAD, BOTH = Contender("ring"), Contender("asynchronous"), Contender("ring and asynchronous")
+RING, THREAD = Contender("ring"), Contender("asynchronous, in a thread")
+AHEAD, BOTH = Contender("asynchronous"), Contender("ring and asynchronous")
 SETTINGS: dict[Contender, dict[str, Any]] = {
     **{plain: {} for plain in PLAIN},
     RING: {"ring": 2},
-    AHEAD: {"staleness": 1},
-    BOTH: {"ring": 2, "staleness": 1},
+    THREAD: {"staleness": 1},
+    AHEAD: {"staleness": 1, "engine": "process"},
+    BOTH: {"ring": 2, "staleness": 1, "engine": "process"},
 }
 #: As in configs/train, but for the passes over a rollout in some: fewer, and rollouts weigh more.
 AIRCRAFT: dict[str, Any] = {
@@ -75,7 +77,7 @@ class PipelineExperiment(Experiment):
         contenders: dict[Contender, Measure] = {}
         for contender in SETTINGS:
             seed, span = self.seed, 0.1 if self.quick else self.seconds
-            child = Child(training, ({**settings, "seed": seed % (1 << 31)}, contender, span))
+            child = Child(training, ({**settings, "seed": seed % (1 << 31)}, contender, span), parent=True)
             stack.callback(child.close)
             contenders |= child.contenders
         return contenders

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from seer_env.training import sources
 from seer_env.training.buffer import Batch
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.mappo import TrainingError, Worker
@@ -31,18 +32,19 @@ def equal(one: Batch, other: Batch) -> bool:
 
 
 @pytest.fixture
-def opened():
-    """Rollouts of a config, at the beginning of their episodes; closed behind the test."""
-    sources = []
+def opened(monkeypatch):
+    """Rollouts of a config, at the beginning of their episodes, on two cores; closed behind the test."""
+    monkeypatch.setattr(sources, "effective_cpus", lambda: 2)
+    made = []
 
     def open_rollouts(config):
         _, rollouts = set_up(config)
-        sources.append(rollouts)
+        made.append(rollouts)
         rollouts.reset(config.seed)
         return rollouts
 
     yield open_rollouts
-    for rollouts in sources:
+    for rollouts in made:
         rollouts.close()
 
 
@@ -88,6 +90,14 @@ def test_the_policy_infers_for_one_group_while_another_is_stepped(opened, monkey
     monkeypatch.setattr(second, "decide", decide_second)
     ring.collect()
     assert threading.current_thread() not in threads
+
+
+def test_a_ring_without_a_core_for_it_gives_the_same_in_one_thread(opened, monkeypatch):
+    overlapping = opened(flock()).collect().batch
+    monkeypatch.setattr(sources, "effective_cpus", lambda: 1)
+    alone = opened(flock())
+    assert alone._windows is None
+    assert equal(alone.collect().batch, overlapping)
 
 
 def test_what_is_wrong_in_a_window_is_told_where_it_is_collected(opened):

@@ -107,7 +107,7 @@ def test_more_workers_than_worlds_are_refused():
 
 def test_an_engine_that_does_not_exist_is_refused_by_name(tmp_path):
     (tmp_path / "config.yaml").write_text("engine: rya", encoding="utf-8")
-    with pytest.raises(ConfigError, match="engine must be one of local, ray, got 'rya'"):
+    with pytest.raises(ConfigError, match="engine must be one of local, process, ray, got 'rya'"):
         load_config(tmp_path / "config.yaml")
 
 

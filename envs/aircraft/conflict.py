@@ -89,6 +89,7 @@ def predicted(me, own, report, params, tables):
     turn_left = report[8]
     wx, wy, wz = ovx - own.vx, ovy - own.vy, report[6] - own.climb
     first, ratio = segment(ox - x, oy - y, oz - z, wx, wy, wz, params.horizon, radius, height)
+    # In one piece: its parts would hand each other both aircraft's positions and velocities.
     for s in range(params.complexity):
         tx, ty, tz = waypoint(me, point, tables)
         dx, dy = tx - x, ty - y

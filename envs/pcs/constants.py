@@ -78,6 +78,28 @@ INFO = np.dtype(
 )
 
 
+#: What every cell's row begins with, however many channels it has.
+CELL_FIELDS = (
+    ("busy", "i8"),
+    ("pending", "i8"),  # calls in progress that will leave by handoff
+    ("guard", "i8"),
+    ("cap", "f8"),  # W per call
+    ("threshold", "f8"),
+    ("transmitted", "f8"),  # W, the sum over calls
+    ("near_load", "f8"),  # sums over what the neighbours announced last
+    ("near_queue", "f8"),
+    ("near_power", "f8"),
+    ("blocking", "f8"),  # ratios of late
+    ("dropping", "f8"),
+    ("outage", "f8"),
+    ("since", "f8"),  # when the two integrals below were brought up to date
+    ("area", "f8"),  # calls in progress x s
+    ("energy", "f8"),  # W s
+    ("area_before", "f8"),  # as of the step's start
+    ("energy_before", "f8"),
+)
+
+
 def cell_dtype(channels: int, degree: int) -> np.dtype:
     """A cell's row.
 
@@ -90,23 +112,7 @@ def cell_dtype(channels: int, degree: int) -> np.dtype:
     """
     return np.dtype(
         [
-            ("busy", "i8"),
-            ("pending", "i8"),  # calls in progress that will leave by handoff
-            ("guard", "i8"),
-            ("cap", "f8"),  # W per call
-            ("threshold", "f8"),
-            ("transmitted", "f8"),  # W, the sum over calls
-            ("near_load", "f8"),  # sums over what the neighbours announced last
-            ("near_queue", "f8"),
-            ("near_power", "f8"),
-            ("blocking", "f8"),  # ratios of late
-            ("dropping", "f8"),
-            ("outage", "f8"),
-            ("since", "f8"),  # when the two integrals below were brought up to date
-            ("area", "f8"),  # calls in progress x s
-            ("energy", "f8"),  # W s
-            ("area_before", "f8"),  # as of the step's start
-            ("energy_before", "f8"),
+            *CELL_FIELDS,
             *[(name, "i8") for name in COUNTS],
             *[(f"{name}_before", "i8") for name in COUNTS],
             ("in_use", "i8", (channels,)),

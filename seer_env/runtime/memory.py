@@ -55,6 +55,13 @@ FIRST_COSTS = {
     "output_cost": 1000.0,
     "settle_cost": 1000.0,
 }
+#: Arrays whose addresses are words of `control`, and those that each worker has in its own record too.
+POINTED = (
+    *("state", "leq", "next_time", "block_min", "super_min", "dirty", "touched", "blocks", "ready"),
+    *("sync", "workers", "handlers", "params", "tables"),
+    *("public", "starts", "order", "rank", "x", "y", "z", "cell", "histogram"),
+)
+POINTED_BY_WORKERS = ("leq", "next_time", "block_min", "super_min", "dirty", "sync", "control")
 
 
 class Memory:
@@ -93,6 +100,7 @@ class Memory:
         self._constants()
         self._boundary_arrays()
         self._point_control(n, blocks, supers)
+        self._point_workers()
         self.new_pool(FIRST_SLOTS)
 
     def _constants(self) -> None:
@@ -125,31 +133,7 @@ class Memory:
 
     def _point_control(self, n: int, blocks: int, supers: int) -> None:
         control, compiled = self.control[0], self.compiled
-        for name in [
-            "state",
-            "leq",
-            "next_time",
-            "block_min",
-            "super_min",
-            "dirty",
-            "touched",
-            "blocks",
-            "ready",
-            "sync",
-            "workers",
-            "handlers",
-            "params",
-            "tables",
-            "public",
-            "starts",
-            "order",
-            "rank",
-            "x",
-            "y",
-            "z",
-            "cell",
-            "histogram",
-        ]:
+        for name in POINTED:
             control[name] = getattr(self, name).ctypes.data
         control["state_stride"] = self.state.itemsize
         control["n_entities"], control["n_agents"] = n, self.model.n_agents
@@ -165,16 +149,16 @@ class Memory:
             control[name] = cost
         control["share_ns"], control["clearly_ns"] = SHARE_NS, CLEARLY_NS
         control["spins"] = SPINS if self.threads <= effective_cpus() else SPINS_CROWDED
-        workers = self.workers
-        for name in ["leq", "next_time", "block_min", "super_min", "dirty", "sync", "control"]:
+
+    def _point_workers(self) -> None:
+        workers, index = self.workers, np.arange(self.threads)
+        for name in POINTED_BY_WORKERS:
             workers[name] = getattr(self, name).ctypes.data
-        workers["action_event"] = (
-            self.action_events.ctypes.data + np.arange(self.threads) * self.event.itemsize
-        )
-        workers["found"] = self.found.ctypes.data + np.arange(self.threads) * self.found.strides[0]
-        workers["near"] = self.near.ctypes.data + np.arange(self.threads) * self.near.strides[0]
-        workers["index"] = np.arange(self.threads)
-        workers["n_entities"], workers["n_kinds"] = n, len(compiled.handlers)
+        workers["action_event"] = self.action_events.ctypes.data + index * self.event.itemsize
+        workers["found"] = self.found.ctypes.data + index * self.found.strides[0]
+        workers["near"] = self.near.ctypes.data + index * self.near.strides[0]
+        workers["index"] = index
+        workers["n_entities"], workers["n_kinds"] = self.model.n_entities, len(self.compiled.handlers)
         workers["lines"], workers["lookahead"] = self.lines, self.model.lookahead
 
     def use_threads(self, count: int) -> None:

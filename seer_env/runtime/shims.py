@@ -277,18 +277,8 @@ def _compile(model: EventModel, spec: sim_type.SimSpec, stamp: str | None) -> Co
         users = place(model.handlers[kind])
         act = build(ACT, "act", users, handle=by_kind[kind], SIZE=spec.action_size, ACTION_KIND=kind)
     if model.n_agents:
-        observe = build(
-            OBSERVE,
-            "observe",
-            ", ".join(map(place, (model.observe, model.reward, model.terminated))),
-            sim_at=sim_type.sim_constructor(replace(spec, outputs=True)),
-            SIZE=spec.observation_size,
-            INFO_BYTES=spec.info.itemsize if model.info is not None else 0,
-            RANKED=model.grid is not None,
-            write_observation=copies.compiled(model.observe),
-            reward=copies.compiled(model.reward),
-            is_terminated=copies.compiled(model.terminated),
-        )
+        users = ", ".join(map(place, (model.observe, model.reward, model.terminated)))
+        observe = build(OBSERVE, "observe", users, **_outputs_scope(model, spec, copies))
     if model.grid is not None:
         count_cells = build(_count_cells_source(model), "count_cells", "the grid")
     if model.public:
@@ -329,6 +319,19 @@ def _scope(spec: sim_type.SimSpec) -> dict[str, Any]:
         "PUBLIC": spec.public if spec.public.names else None,
         # Environments are found again by module name when code is loaded from the cache.
         "__name__": __name__,
+    }
+
+
+def _outputs_scope(model: EventModel, spec: sim_type.SimSpec, copies: UserFunctions) -> dict[str, Any]:
+    """What the outputs' shim has of its own."""
+    return {
+        "sim_at": sim_type.sim_constructor(replace(spec, outputs=True)),
+        "SIZE": spec.observation_size,
+        "INFO_BYTES": spec.info.itemsize if model.info is not None else 0,
+        "RANKED": model.grid is not None,
+        "write_observation": copies.compiled(model.observe),
+        "reward": copies.compiled(model.reward),
+        "is_terminated": copies.compiled(model.terminated),
     }
 
 

@@ -120,6 +120,7 @@ def working(scheduler, claim, perform, transition):
     @kernel_for(scheduler)
     def work(control, worker, worker_address):
         """Claim, perform, and at the last item of a phase perform the transition; until STOP or pause."""
+        # In one piece: each way out of the loop ends the step, the wait or the claim.
         sync = sync_of(control)
         phase = load(sync, PHASE)
         while True:

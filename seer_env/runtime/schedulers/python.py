@@ -81,23 +81,7 @@ class PythonEngine(Engine):
         if len(payload) > words:
             raise ModelError(f"sim.emit: {len(payload)} payload words, but the model's payload holds {words}")
         me, delay, when = self._me, float(delay), self._now + float(delay)
-        limit = 0.0 if target == me else self.model.lookahead
-        rule = None
-        if not (delay >= 0.0 and when < math.inf):
-            rule = "timestamp"
-        elif not 0 <= target < self.model.n_entities:
-            rule = "target"
-        elif not 0 <= kind < len(self.model.Kind):
-            rule = "kind"
-        elif delay < limit:
-            rule = "lookahead"
-        elif when == self._now and self._micro >= MAX_MICRO:
-            rule = "cascade"
-        elif self._emitted[me] >= MAX_EMISSIONS - 1:
-            rule = "emissions"
-        elif self._emissions >= self.event_capacity:
-            rule = "capacity"
-        if rule:
+        if rule := self._broken_rule(target, delay, kind, when):
             self._broken = breach(
                 self.model,
                 rule,
@@ -116,6 +100,25 @@ class PythonEngine(Engine):
         self._emissions += 1
         padded = tuple(np.float64(p) for p in payload) + (np.float64(0.0),) * (words - len(payload))
         heapq.heappush(self._heap, (when, seq, kind, target, padded))
+
+    def _broken_rule(self, target: int, delay: float, kind: int, when: float) -> str | None:
+        """The first rule, in the order of all schedulers, that an emission breaks."""
+        limit = 0.0 if target == self._me else self.model.lookahead
+        if not (delay >= 0.0 and when < math.inf):
+            return "timestamp"
+        if not 0 <= target < self.model.n_entities:
+            return "target"
+        if not 0 <= kind < len(self.model.Kind):
+            return "kind"
+        if delay < limit:
+            return "lookahead"
+        if when == self._now and self._micro >= MAX_MICRO:
+            return "cascade"
+        if self._emitted[self._me] >= MAX_EMISSIONS - 1:
+            return "emissions"
+        if self._emissions >= self.event_capacity:
+            return "capacity"
+        return None
 
     def _recover(self) -> None:
         """Undo a step that did not end. Interrupted, it starts again at the engine's next use."""

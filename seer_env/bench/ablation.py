@@ -11,7 +11,7 @@ import numpy as np
 
 from seer_env.bench.experiment import Claim, Contender, Experiment, Group
 from seer_env.bench.options import check_positive
-from seer_env.bench.stepping import STPA, World, contest, stpa
+from seer_env.bench.stepping import STPA, World, choice, choice_claims, contest
 from seer_env.machine import effective_cpus
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class AblationExperiment(Experiment):
     @property
     def contenders(self) -> tuple[Contender, Contender, Contender]:
         """`ross-t`, `seer` with a thread per core, and `seer` with threads of its choice."""
-        cores = effective_cpus()
-        return Contender("ross-t", cores), Contender("seer", cores), stpa()
+        return choice(effective_cpus())
 
     def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:
         ross, fixed, _ = self.contenders
@@ -68,14 +67,7 @@ class AblationExperiment(Experiment):
         }
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        ross, fixed, chosen = self.contenders
-        claims = []
-        for group in results.groups():
-            gain = results.ratio(group, ross, chosen, "ms/step")
-            claims.append(Claim(f"{group}: {STPA}, times as fast as ross-t", gain, "at least", 1.0))
-            gain = results.ratio(group, fixed, chosen, "ms/step")
-            claims.append(Claim(f"{group}: {STPA}, times as fast as fixed threads", gain, "at least", 0.97))
-        return claims
+        return choice_claims(results, self.contenders)
 
     def notes(self, results: Results) -> Sequence[str]:
         return (

@@ -6,16 +6,19 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seer_env.bench.experiment import Contender
+from seer_env.bench.experiment import Claim, Contender
 from seer_env.bench.players import ENDLESS
 from seer_env.machine import effective_cpus
 from seer_env.registration import make
 
-__all__ = ["STPA", "Stepping", "World", "contest", "stpa"]
+if TYPE_CHECKING:
+    from seer_env.bench.results import Results
+
+__all__ = ["STPA", "Stepping", "World", "choice", "choice_claims", "contest", "stpa"]
 
 #: Name of the contender that chooses scheduler and threads on reset.
 STPA = "seer, STPA"
@@ -47,6 +50,22 @@ class World:
 def stpa() -> Contender:
     """The contender that chooses its threads; it may take as many as there are cores."""
     return Contender(STPA, effective_cpus())
+
+
+def choice(threads: int) -> tuple[Contender, Contender, Contender]:
+    """`ross-t` and `seer` on so many threads, and `seer` with threads of its choice."""
+    return Contender("ross-t", threads), Contender("seer", threads), stpa()
+
+
+def choice_claims(results: Results, contenders: tuple[Contender, Contender, Contender]) -> list[Claim]:
+    """In every group, choosing threads loses to neither of the others of `choice`."""
+    ross, fixed, chosen = contenders
+    claims = []
+    for group in results.groups():
+        for other, name, least in ((ross, "ross-t", 1.0), (fixed, "fixed threads", 0.97)):
+            gain = results.ratio(group, other, chosen, "ms/step")
+            claims.append(Claim(f"{group}: {STPA}, times as fast as {name}", gain, "at least", least))
+    return claims
 
 
 def contest(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from seer_env.bench.calibration import NOTE, calibrated_group
 from seer_env.bench.experiment import Claim, Contender, Experiment, Group
 from seer_env.bench.options import check_positive, check_threads
-from seer_env.bench.stepping import STPA, World, stpa
+from seer_env.bench.stepping import STPA, World, choice, choice_claims
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,21 +56,14 @@ class ThroughputExperiment(Experiment):
     @property
     def contenders(self) -> tuple[Contender, Contender, Contender]:
         """`ross-t`, `seer` with fixed threads, and `seer` with threads of its choice."""
-        return Contender("ross-t", self.threads), Contender("seer", self.threads), stpa()
+        return choice(self.threads)
 
     def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:
         ross, _, _ = self.contenders
         return {"beside ross-t": results.ratio(group.name, ross, contender, "ms/step")}
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        ross, fixed, chosen = self.contenders
-        claims = []
-        for group in results.groups():
-            gain = results.ratio(group, ross, chosen, "ms/step")
-            claims.append(Claim(f"{group}: times the steps of ross-t", gain, "at least", 1.0))
-            gain = results.ratio(group, fixed, chosen, "ms/step")
-            claims.append(Claim(f"{group}: times the steps of fixed threads", gain, "at least", 0.97))
-        return claims
+        return choice_claims(results, self.contenders)
 
     def notes(self, results: Results) -> Sequence[str]:
         return (

@@ -14,6 +14,18 @@ from seer_env.model import EventModel, handles, output
 TICK, LOOKAHEAD = 0.25, 0.5
 
 
+#: Name and threads of every scheduler.
+SCHEDULERS = {
+    "python": ("python", 1),
+    "serial": ("serial", 1),
+    "heap": ("heap", 1),
+    "seer": ("seer", 2),
+    "ross-t": ("ross-t", 2),
+    "nbse": ("nbse", 2),
+    "root-sim": ("root-sim", 2),
+}
+
+
 class Fault(IntEnum):
     """What an entity of `Faulty` does wrong."""
 

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from runtime_worlds import Fault, Faulty, orders
+from runtime_worlds import SCHEDULERS, Fault, Faulty, orders
 
 from seer_env.errors import ContractBreach
 from seer_env.runtime.engine import make_engine
@@ -17,15 +17,6 @@ from seer_env.runtime.memory import FIRST_SLOTS
 from seer_env.runtime.schedulers import compiled
 from seer_env.runtime.time_warp import memory as warp_memory
 
-SCHEDULERS = {
-    "python": ("python", 1),
-    "serial": ("serial", 1),
-    "heap": ("heap", 1),
-    "seer": ("seer", 2),
-    "ross-t": ("ross-t", 2),
-    "nbse": ("nbse", 2),
-    "root-sim": ("root-sim", 2),
-}
 N = 256
 #: How a step can fail, in an action and in the middle of a window.
 FAILURES = [

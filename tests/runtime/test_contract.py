@@ -6,22 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from runtime_worlds import LOOKAHEAD, TICK, Fault, Faulty, FaultyKind, orders, share_everything
+from runtime_worlds import LOOKAHEAD, SCHEDULERS, TICK, Fault, Faulty, FaultyKind, orders, share_everything
 
 from seer_env.errors import ContractBreach
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO
 
 N = 512
-SCHEDULERS = {
-    "python": ("python", 1),
-    "serial": ("serial", 1),
-    "heap": ("heap", 1),
-    "seer": ("seer", 2),
-    "ross-t": ("ross-t", 2),
-    "nbse": ("nbse", 2),
-    "root-sim": ("root-sim", 2),
-}
 LIVE = np.ones(N, bool)
 
 #: Fault: the rule it breaks, and what the message says of the emission of entity 300.

@@ -7,22 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runtime_worlds import Faulty, FaultyKind, orders
+from runtime_worlds import SCHEDULERS, Faulty, FaultyKind, orders
 from worlds import Lamps, Ring
 
 from seer_env.errors import ModelError, SeerError
 from seer_env.runtime.engine import InitialEvents, initial_boundary, make_engine
 from seer_env.runtime.layout import pack_seq
 
-SCHEDULERS = {
-    "python": ("python", 1),
-    "serial": ("serial", 1),
-    "heap": ("heap", 1),
-    "seer": ("seer", 2),
-    "ross-t": ("ross-t", 2),
-    "nbse": ("nbse", 2),
-    "root-sim": ("root-sim", 2),
-}
 LIVE = np.ones(16, bool)
 
 

@@ -29,7 +29,7 @@ import seer_env
 WORLDS = {
     "flock_v0": {"n_agents": 6},
     "battle_v0": {"n_agents": 8, "max_hp": 2.0},  # one hit kills; infos have action masks
-    "pcs_v0": {"n_agents": 4},
+    "pcs_v0": {"n_agents": 16},  # as in other tests: another number of neighbours is compiled anew
 }
 
 

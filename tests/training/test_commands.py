@@ -81,7 +81,7 @@ def test_play_films_more_agents_than_were_trained(run, tmp_path, capsys):
 
 def test_evaluate_lets_an_actor_act_for_ten_times_as_many_agents_as_it_was_trained_with(tmp_path, capsys):
     """Beside the baselines in the very same episodes: those of the seeds, counted here once more."""
-    world = {"channels": 5, "max_guard": 2}
+    world = {"channels": 10, "max_guard": 2}
     config = TrainConfig(
         env="pcs_v0", world=world | {"n_agents": 16}, max_cycles=4, run=tmp_path, copies=1, updates=1,
         rollout_steps=4, hidden=(8,),

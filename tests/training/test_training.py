@@ -72,12 +72,14 @@ def test_a_loss_that_is_not_a_number_stops_the_update_that_it_is_found_in():
 
 
 def test_neighbours_rewards_count_where_the_world_is_a_graph():
-    ring = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2])
+    """A star, whose hub has as many neighbours as a cell of other tests: more or less is compiled anew."""
+    star = np.array([0, 6, 7, 8, 9, 10, 11, 12]), np.array([1, 2, 3, 4, 5, 6, *[0] * 6])
     config = TrainConfig(
-        env="pcs_v0", world={"n_agents": 4, "topology": ring}, copies=1, rollout_steps=2, neighbour_reward=0.5
+        env="pcs_v0", world={"n_agents": 7, "topology": star}, copies=1, rollout_steps=2, neighbour_reward=0.5
     )
     _, worker = set_up(config)
-    assert worker._shared(np.array([[1.0, 10.0, 100.0, 1000.0]])).tolist() == [[506.0, 60.5, 605.0, 1050.5]]
+    own = np.array([[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]])
+    assert worker._shared(own).tolist() == [[64.0, 2.5, 4.5, 8.5, 16.5, 32.5, 64.5]]
     worker.close()
 
 

@@ -39,8 +39,3 @@ def test_a_boat_that_ran_dry_drives_on(scope):
 
 def test_the_copies_are_four(scope):
     assert len(scope["copies"]) == 4
-
-
-def test_every_linked_file_is_there():
-    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
-        assert (PAGE.parent / target).exists(), target

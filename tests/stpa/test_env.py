@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from worlds import Lamps, Ring, Unruly
 from seer_env.copies import Copies
 from seer_env.env import SeerParallelEnv
 from seer_env.stpa import machine, tuner
+from seer_env.stpa.choices import Choices
 from seer_env.stpa.machine import Machine
 from seer_env.stpa.search import GuardedSearch
 
@@ -236,6 +238,24 @@ def test_a_cgroups_quota_bounds_the_choice(tmp_path, monkeypatch, quota, most):
     for _ in range(30):
         env.step_arrays(np.zeros((200, 2)))
         assert env.threads <= most
+
+
+def test_a_remembered_choice_costs_a_reset_at_most_3_milliseconds(tmp_path, monkeypatch):
+    monkeypatch.setattr(tuner, "Choices", Choices)
+    monkeypatch.setattr("seer_env.stpa.choices.cache_directory", lambda: tmp_path)
+    model = Ring(40, 30)
+    SeerParallelEnv(model, preflight_ms=LONG).reset(seed=0)  # chooses, and remembers
+
+    def reset_s(**arguments) -> float:
+        env = SeerParallelEnv(model, **arguments)
+        start = perf_counter()
+        env.reset_arrays(0)
+        seconds = perf_counter() - start
+        assert env.stpa_report.decisions[0].source == ("asked" if arguments else "remembered")
+        return seconds
+
+    remembered, asked = zip(*((reset_s(), reset_s(threads=1)) for _ in range(10)))
+    assert min(remembered) - min(asked) < 3e-3
 
 
 def test_neither_torch_nor_xgboost_is_imported():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import threading
 import time
@@ -40,7 +42,25 @@ def test_a_missing_source_is_masked_alone(tmp_path):
     assert rows[0]["voluntary"] == 1
     assert rows[1]["run_ns"] == 1
     assert np.isnan(rows[1]["voluntary"])
-    assert all(np.isnan(row["cycles"]) for row in rows), "there is no hardware counter of a made-up thread"
+    assert all(np.isnan(row["cycles"]) for row in rows)
+
+
+def test_a_hardware_event_is_counted_for_every_thread_or_masked_for_all(tmp_path, monkeypatch):
+    def open_counter(name: str, task: int) -> int:
+        if name == "cache misses" or (name == "instructions" and task == 8):
+            raise OSError(errno.ENOENT, "the processor has no such counter")
+        path = tmp_path / f"{name} of {task}"
+        path.write_bytes((1000 * task).to_bytes(8, "little"))
+        return os.open(path, os.O_RDONLY)
+
+    monkeypatch.setattr("seer_env.stpa.probes.open_counter", open_counter)
+    for task in (7, 8):
+        write_task(tmp_path, task, None, None)
+    with Probes(str(tmp_path)) as probes:
+        assert probes.hardware == ("cycles", "cache references")
+        rows = [dict(zip(THREAD_COLUMNS, row)) for row in probes.threads()]
+    assert [row["cycles"] for row in rows] == [row["cache references"] for row in rows] == [7000, 8000]
+    assert np.isnan([row[name] for row in rows for name in ("instructions", "cache misses")]).all()
 
 
 def test_without_a_proc_nothing_is_known(tmp_path):
@@ -85,8 +105,6 @@ def test_resident_memory_grows_by_what_is_touched():
 
 @linux
 def test_a_closed_probe_holds_no_file_open():
-    import os
-
     def held():
         return len(os.listdir("/proc/self/fd"))
 

@@ -39,7 +39,7 @@ __all__ = [
     "save_checkpoint",
 ]
 
-FORMAT = 2
+FORMAT = 3
 
 #: Settings that decide what a checkpoint holds: a run keeps them when it goes on.
 KEPT = (
@@ -176,22 +176,22 @@ def _numbered(run: Path) -> list[Path]:
 
 
 def _state(learner: Learner) -> dict[str, Tensor]:
-    moments = {
-        f"adam.{index}.{name}": tensor
-        for index, entry in learner.optimiser.state_dict()["state"].items()
-        for name, tensor in entry.items()
-    }
-    return moments | {"generator.learner": learner.generator.get_state()}
+    state = {"generator.learner": learner.generator.get_state()}
+    for network, descent in (("actor", learner.actor), ("critic", learner.critic)):
+        for index, moments in descent.optimiser.state_dict()["state"].items():
+            state |= named(f"adam.{network}.{index}", moments)
+    return state
 
 
 def _restore_learner(state: dict[str, Tensor], learner: Learner) -> None:
     learner.generator.set_state(state["generator.learner"])
-    moments: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in under("adam", state).items():
-        index, name = key.split(".")
-        moments.setdefault(int(index), {})[name] = tensor
-    groups = learner.optimiser.state_dict()["param_groups"]
-    learner.optimiser.load_state_dict({"state": moments, "param_groups": groups})
+    for network, descent in (("actor", learner.actor), ("critic", learner.critic)):
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in under(f"adam.{network}", state).items():
+            index, name = key.split(".")
+            moments.setdefault(int(index), {})[name] = tensor
+        groups = descent.optimiser.state_dict()["param_groups"]
+        descent.optimiser.load_state_dict({"state": moments, "param_groups": groups})
 
 
 def _load(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:

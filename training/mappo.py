@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,21 +18,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from seer_env.errors import SeerError
-from seer_env.training.buffer import Batch, Minibatch
+from seer_env.machine import effective_cpus
+from seer_env.training.buffer import Batch
 from seer_env.training.config import ConfigError, TrainConfig
+from seer_env.training.descent import ActorDescent, CriticDescent
+from seer_env.training.executors import AtOnce, second_thread
 from seer_env.training.gae import advantages
-from seer_env.training.losses import normalised, policy_loss, value_loss
+from seer_env.training.losses import normalised
 from seer_env.training.networks import Actor, Critic
 from seer_env.training.normalising import RunningNorm
-from seer_env.training.rollouts import Rollout
+from seer_env.training.rollouts import Rollout, TrainingError
 from seer_env.training.worlds import Worlds, WorldStep
 
 __all__ = ["Learner", "Networks", "TrainingError", "Worker"]
 
-
-class TrainingError(SeerError, RuntimeError):
-    """Training cannot go on; the last checkpoint is as it was."""
+#: Minibatches that the critic may be behind the actor, which bounds memory.
+BEHIND = 2
 
 
 class Networks(nn.Module):
@@ -254,9 +256,8 @@ class Learner:
 
     def __init__(self, networks: Networks, config: TrainConfig, generator: torch.Generator):
         self.networks, self.config, self.generator = networks, config, generator
-        self.optimiser = torch.optim.Adam(
-            networks.parameters(), lr=config.learning_rate, eps=1e-5, fused=True
-        )
+        self.actor, self.critic = ActorDescent(networks.actor, config), CriticDescent(networks.critic, config)
+        self._apart = config.device == "cpu" and effective_cpus() > 1  # a GPU has one queue for both
 
     def update(self, batch: Batch, index: int, version: int | None = None) -> dict[str, float]:
         """Train on a rollout.
@@ -276,21 +277,37 @@ class Learner:
         """
         config, batch = self.config, batch.to(torch.device(self.config.device))
         rate = config.scheduled(index, config.learning_rate, config.learning_rate_end)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
+        for descent in (self.actor, self.critic):
+            descent.set_rate(rate)
         old = version is not None and index - version > 1
         explained = self._estimate(batch, self._weights(batch) if old else None)
         self.networks.critic.last.update(batch.returns[batch.active])
-        scaled = self._scaled(batch)
-        sums: Counter = Counter()  # of tensors, which are read at the end: reading one waits for a GPU
-        for _ in range(config.epochs):
-            for minibatch in scaled.minibatches(config.minibatch_size, config.group_size, self.generator):
-                sums.update(self._descend(minibatch, index), minibatches=1)
+        means = self._descend(
+            self._scaled(batch), config.scheduled(index, config.entropy, config.entropy_end)
+        )
         self.networks.see(batch.observations[batch.active])
-        count = sums.pop("minibatches")
-        means = {name: float(total) / count for name, total in sums.items()}
         require_finite(means, index)
         return means | {"losses/explained_variance": explained, "charts/learning_rate": rate}
+
+    def _descend(self, batch: Batch, bonus: float) -> dict[str, float]:
+        """All steps of an update, on a batch of `_scaled`; means over the minibatches.
+
+        The critic's may run in a second thread: on the same minibatches in the same order, so what comes of
+        them is the same, bit for bit. Minibatches are gathered while the critic is at earlier ones.
+        """
+        config, behind = self.config, deque[Future[dict[str, Tensor]]]()
+        sums: Counter = Counter()  # of tensors, which are read at the end: reading one waits for a GPU
+        with second_thread("critic") if self._apart else AtOnce() as critic:
+            for _ in range(config.epochs):
+                for minibatch in batch.minibatches(config.minibatch_size, config.group_size, self.generator):
+                    behind.append(critic.submit(self.critic.step, minibatch))
+                    sums.update(self.actor.step(minibatch, bonus), minibatches=1)
+                    if len(behind) > BEHIND:
+                        sums.update(behind.popleft().result())
+            for step in behind:
+                sums.update(step.result())
+        count = sums.pop("minibatches")
+        return {name: float(total) / count for name, total in sums.items()}
 
     @torch.no_grad()
     def _weights(self, batch: Batch) -> Tensor:
@@ -324,35 +341,6 @@ class Learner:
             values=scale(batch.values),
             returns=scale(batch.returns),
         )
-
-    def _descend(self, batch: Minibatch, index: int) -> dict[str, Tensor]:
-        """One gradient step, on a minibatch of `_scaled`."""
-        config, networks = self.config, self.networks
-        policy = networks.actor.act(batch.observations, batch.masks)
-        log_ratio = policy.log_prob(batch.actions) - batch.log_probs
-        entropy = policy.entropy().mean()
-        surrogate = policy_loss(log_ratio, batch.advantages, config.clip)
-        values = networks.critic.judge(batch.observations, batch.world, batch.worlds)
-        error = value_loss(values, batch.values, batch.returns, config.clip)
-        bonus = config.scheduled(index, config.entropy, config.entropy_end)
-        loss = surrogate - bonus * entropy + config.value_weight * error
-        self.optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(networks.actor.parameters(), config.max_gradient)
-        nn.utils.clip_grad_norm_(networks.critic.parameters(), config.max_gradient)
-        self.optimiser.step()
-        with torch.no_grad():
-            ratio = log_ratio.exp()
-            # Schulman's low-variance estimate, http://joschu.net/blog/kl-approx.html
-            divergence = (ratio - 1.0 - log_ratio).mean()
-            clipped = ((ratio - 1.0).abs() > config.clip).float().mean()
-        return {
-            "losses/policy_loss": surrogate.detach(),
-            "losses/value_loss": error.detach(),
-            "losses/entropy": entropy.detach(),
-            "losses/approx_kl": divergence,
-            "losses/clipfrac": clipped,
-        }
 
 
 def require_finite(means: Mapping[str, float], index: int) -> None:

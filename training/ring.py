@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from seer_env.training.buffer import Batch
+from seer_env.training.executors import AtOnce, second_thread
 from seer_env.training.rollouts import Rollout, Rollouts, named, under
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Ring(Members["Worker"]):
 
     def __init__(self, workers: Sequence[Worker], overlap: bool = True):
         super().__init__(workers)
-        self._windows = ThreadPoolExecutor(1, thread_name_prefix="windows") if overlap else None
+        self._windows = second_thread("windows") if overlap else AtOnce()
 
     def collect(self) -> Rollout:
         """See `Rollouts`; the batch holds the worlds of all groups."""
@@ -98,7 +99,7 @@ class Ring(Members["Worker"]):
                     if t > 0:
                         stepping[i - len(workers)].result()
                     worker.decide(t)
-                    stepping.append(self._step(worker, t))
+                    stepping.append(self._windows.submit(worker.step, t))
             for future in stepping[-len(workers) :]:
                 future.result()
         finally:  # worlds are left at boundaries, also where one step has raised
@@ -107,17 +108,8 @@ class Ring(Members["Worker"]):
 
     def close(self) -> None:
         """See `Rollouts`."""
-        if self._windows is not None:
-            self._windows.shutdown()
+        self._windows.shutdown()
         super().close()
-
-    def _step(self, worker: Worker, t: int) -> Future[None]:
-        """Run a window, or begin to."""
-        if self._windows is not None:
-            return self._windows.submit(worker.step, t)
-        done: Future[None] = Future()
-        done.set_result(worker.step(t))
-        return done
 
 
 class InTurn(Members[Rollouts]):

@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor
 
+from seer_env.errors import SeerError
 from seer_env.training.buffer import Batch
 
 if TYPE_CHECKING:
     from seer_env.training.mappo import Networks
     from seer_env.training.worlds import Worlds
 
-__all__ = ["SPENT_ON", "Rollout", "Rollouts", "named", "under"]
+__all__ = ["SPENT_ON", "Rollout", "Rollouts", "TrainingError", "named", "under"]
 
 #: What a rollout's time is spent on: the networks, the worlds' events and outputs, and what is around them.
 SPENT_ON = ("inference", "window", "outputs", "other")
+
+
+class TrainingError(SeerError, RuntimeError):
+    """Training cannot go on; the last checkpoint is as it was."""
 
 
 @dataclass

@@ -172,6 +172,12 @@ class Memory:
         control["parts"] = min(self.parts, count)
         self._used = count
 
+    def forget_experience(self) -> None:
+        """Let the next phases be shared or not as if they were the first, with any number of workers."""
+        self._experience.clear()
+        for name in EXPERIENCE:
+            self.control[name] = 0
+
     # -- the pool of events --------------------------------------------------------------------------
 
     @property

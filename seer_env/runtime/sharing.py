@@ -29,6 +29,15 @@ EXPLORE, RUN, MOST_PATIENCE = 200, 8, 12_800
 EXPLORE_NS = 5e8
 #: Row of whole steps, behind those of kinds of phase.
 STEP = JUDGED - 1
+#: A phase is done alone if it is sooner by this factor so. What one worker has touched alone is in its cache
+#: and dear to the next phase that is shared, which the phase's own time does not show. Whole steps show it.
+CLEARLY_SOONER = 1.2
+#: What stays of the sums of earlier phases with each phase of a try, which count as four of them at most.
+#: Behind a try they fade within so much time.
+TRIED, LASTING_NS = 0.75, 1e7
+#: A step counts as at most so much longer than expected, a phase as at most twice as long: about what a core
+#: is taken away for, which steps have to bear, and phases can do nothing about.
+TAKEN_NS = 4e6
 #: Phases that go by until a change of way shows what it is worth.
 SETTLED_IN = 3
 #: The most items of a claim, whatever they are expected to cost: the first heavy ones are a surprise.
@@ -70,7 +79,10 @@ def judge_step(control):
     known = control.left_at != 0 and control.alone != 0
     before = control.solo
     control.left_at, control.solo = 0, 0
-    if not known or work_of_step(control) > control.clearly_ns:
+    if not known:
+        control.streak[STEP] = 0
+        return
+    if work_of_step(control) > control.clearly_ns:
         return
     if took <= control.share_ns:
         control.solo = before
@@ -129,7 +141,8 @@ def sooner_shared(control, k):
     alone, shared = control.direct_units[k], control.shared_units[k]
     if alone == 0.0 or shared == 0.0:
         return int64(1 if shared == 0.0 else 0)
-    return int64(1 if control.shared_ns[k] * alone < control.direct_ns[k] * shared else 0)
+    margin = 1.0 if k >= STEP * (LIKENESSES // JUDGED) else CLEARLY_SOONER
+    return int64(1 if control.shared_ns[k] * alone < margin * control.direct_ns[k] * shared else 0)
 
 
 @kernel
@@ -172,14 +185,21 @@ def add_up(control, ns, units, row, k, elapsed, done):
 
     Sums, not an average of ratios: rounds of one world may hold one event per entity or twenty, and the
     heavy ones are what sharing is for. The first phases after a change of way do not count: alone, a worker
-    fetches what others have in their caches; shared, it waits for them to wake up. A phase counts as at
-    most twice as slow as expected: a core that was taken away once must not decide the next hundred.
+    fetches what others have in their caches; shared, it waits for them to wake up. Those of a try soon
+    outweigh what was known before. Behind them the sums fade slowly; a core that was taken away for some
+    milliseconds must not decide the next hundred.
     """
-    if control.streak[row] < SETTLED_IN:
+    streak = control.streak[row]
+    if streak < SETTLED_IN:
         return
     if units[k] > 0.0:
-        elapsed = min(elapsed, 2.0 * done * ns[k] / units[k])
-    ns[k], units[k] = 0.75 * ns[k] + elapsed, 0.75 * units[k] + done
+        expected = done * ns[k] / units[k]
+        elapsed = min(elapsed, expected + (TAKEN_NS if row == STEP else expected))
+    if streak < RUN:
+        kept = min(TRIED, TRIED * 4.0 * done / max(units[k], 1.0))
+    else:
+        kept = max(TRIED, 1.0 - elapsed / LASTING_NS)
+    ns[k], units[k] = kept * ns[k] + elapsed, kept * units[k] + done
 
 
 @kernel

@@ -193,6 +193,7 @@ class ThreadTuner:
             self._searched(self._search, seconds)
         elif watch.stepped(seconds):
             self._rearmed = True
+            self._engine.forget_experience()  # what has changed may have changed that too
             self._begin_search(self.ladder, AGAIN_ROUNDS, KEEP)
         elif self._unsaved and watch.reference is not None:
             self._remember(watch.reference, self._engine.stats.events)

@@ -18,8 +18,8 @@ CHANGE, SUSTAINED = 0.15, 20
 #: whose steps keep changing for reasons of its own is not searched for ever.
 MOST_PATIENCE = 40_960
 #: Steps until a second look, for each step of the search before it; twice as many each time that a look
-#: confirms the choice.
-LOOK_SHARE = 30
+#: confirms the choice, up to so many times: what else runs on the machine changes all the while.
+LOOK_SHARE, MOST_LOOK_SHARE = 10, 640
 
 
 class Watch:
@@ -39,7 +39,7 @@ class Watch:
 
     def begin(self, steps: int = SUSTAINED) -> None:
         """Collect a new reference behind a search of so many steps; the patience stays."""
-        self.left = LOOK_SHARE * steps * (self.patience // SUSTAINED)
+        self.left = steps * min(LOOK_SHARE * self.patience // SUSTAINED, MOST_LOOK_SHARE)
         self.reference: float | None = None
         self.low, self.high = float("inf"), float("-inf")  # nothing lies between them
         self.away = 0

@@ -57,6 +57,9 @@ class StageEngine:
         self.now += self.elapsed_s
         self.stats = StepStats(events=AGENTS, window_s=self.elapsed_s)
 
+    def forget_experience(self) -> None:
+        pass
+
     def forget_rehearsal(self) -> None:
         self.forgotten += 1
 

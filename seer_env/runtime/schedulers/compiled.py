@@ -196,6 +196,11 @@ class CompiledEngine(Engine):
             self.threads = count
 
     @exclusive
+    def forget_experience(self) -> None:
+        """Try anew whether phases are done sooner alone or shared (`runtime.sharing`)."""
+        self._memory.forget_experience()
+
+    @exclusive
     def rehearse(self, ahead: int, actions: np.ndarray, live: np.ndarray) -> Outputs | None:
         """Run a step window that is never committed: any other use of the engine finds it where it was.
 

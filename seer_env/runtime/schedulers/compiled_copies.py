@@ -199,6 +199,12 @@ class CompiledCopies(CopiesEngine):
             self.threads = count
 
     @exclusive
+    def forget_experience(self) -> None:
+        """`CompiledEngine.forget_experience`."""
+        for world in self._worlds:
+            world._memory.forget_experience()
+
+    @exclusive
     def rehearse(self, ahead: int, actions: np.ndarray, live: np.ndarray) -> Outputs | None:
         """`CompiledEngine.rehearse` of every copy that has a live agent."""
         if ahead == 0:

@@ -15,7 +15,7 @@ from numba import int32, int64, prange, types
 
 from seer_env.runtime.atomics import add, array_at, call2, record_at, store
 from seer_env.runtime.compile import c_function, cached_njit, package_fingerprint
-from seer_env.runtime.entry import get_num_threads, open_slice, point, set_num_threads
+from seer_env.runtime.entry import get_num_threads, open_slice, point, set_num_threads, start_layer
 from seer_env.runtime.layout import ALIGNMENT, CONTROL, STRIDE
 from seer_env.runtime.leq import kernel
 from seer_env.runtime.transition import AT_ACTIONS, BREACHED, RUNNING
@@ -157,4 +157,5 @@ def _drive():
 @lru_cache(maxsize=1)
 def pool_of_copies():
     """The compiled parallel loop; see `entry.pool`."""
+    start_layer()
     return cached_njit(_run_pool, _RUN, package_fingerprint(), parallel=True)

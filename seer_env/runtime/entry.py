@@ -136,8 +136,21 @@ def _worker():
 
 
 @lru_cache(maxsize=1)
+def start_layer() -> None:
+    """Start numba's threading layer, from a thread of its own.
+
+    The OpenMP layer has the thread that starts it take as many threads as numba from then on, in all of its
+    OpenMP regions. Torch's are among them: an op meant for one thread would be shared among all.
+    """
+    starting = threading.Thread(target=numba.get_num_threads, name="seer_env: numba's layer")
+    starting.start()
+    starting.join()
+
+
+@lru_cache(maxsize=1)
 def pool():
     """The compiled parallel loop. Loading it starts numba's threading layer: not before it is needed."""
+    start_layer()
     return cached_njit(_resume_pool, _RESUME, package_fingerprint(), parallel=True)
 
 

@@ -77,6 +77,21 @@ print(json.dumps([engine.stats.shared_rounds > 0, numba.get_num_threads()]))
     assert run(code) == [True, 1]
 
 
+def test_a_shared_step_leaves_the_callers_openmp_threads_as_they_were():
+    """Torch runs under the same library: numba's layer would have its ops take as many threads as numba's."""
+    code = """
+import ctypes
+from importlib.util import find_spec
+layer = ctypes.CDLL(find_spec("numba.np.ufunc.omppool").origin)
+layer.omp_set_num_threads(1)
+from programs import *
+engine = phold("seer", 2)
+engine.step(*NOBODY)
+print(json.dumps([engine.stats.shared_rounds > 0, layer.omp_get_max_threads()]))
+"""
+    assert run(code, NUMBA_THREADING_LAYER="omp") == [True, 1]
+
+
 def test_a_layer_for_one_caller_is_not_entered_twice(idle, monkeypatch):
     monkeypatch.setattr(entry, "_layer_takes_one_caller", lambda: True)
     told = []

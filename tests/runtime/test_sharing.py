@@ -16,7 +16,6 @@ from seer_env.runtime.sharing import (
     LASTING_NS,
     MOST_PATIENCE,
     MOVE_NS,
-    RUN,
     SETTLED_IN,
     judge_step,
     learn,

@@ -53,6 +53,7 @@ METHODS = (
     "ratio rule",
     "USL, 5 points",
     "search alone",
+    "search alone, ties to start",
     "STPA + search",
     "oracle",
 )
@@ -142,7 +143,9 @@ def _measured(sweep: Sweep, turns: np.ndarray, stpa: Chosen) -> Iterator[tuple[s
     Both searches have the same budget, and STPA's trace is paid from it.
     """
     yield "USL, 5 points", usl(sweep, turns[0])
-    yield "search alone", search(sweep, turns, ratio(sweep).threads)
+    start = ratio(sweep).threads
+    yield "search alone", search(sweep, turns, start)
+    yield "search alone, ties to start", search(sweep, turns, start, start)
     found = search(sweep, turns, stpa.threads, stpa.threads, BUDGET_S - _trace_seconds(sweep))
     yield COMBINED, Chosen(found.threads, stpa.seconds + found.seconds)
 

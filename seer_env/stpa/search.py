@@ -90,9 +90,7 @@ class GuardedSearch:
         best = min(medians.values())
         if self.keep > 0.0 and medians.get(self._start, float("inf")) <= (1.0 + self.keep) * best:
             return self._start
-        good = (1.0 + TIE) * best
-        equal = (count for count, median in medians.items() if median <= good)
-        return min(equal, key=lambda count: (abs(math.log2(count / self.favoured)), count))
+        return min(self._equal(), key=lambda count: (abs(math.log2(count / self.favoured)), count))
 
     @property
     def medians(self) -> dict[int, float]:
@@ -129,9 +127,18 @@ class GuardedSearch:
             yield from self._race(rivals, min(len(self.blocks[count]) for count in rivals) + 1)
 
     def _contenders(self) -> tuple[int, ...]:
-        """The fewest threads, the choice and its neighbours on the ladder."""
-        at = self._ladder.index(self.choice)
-        return tuple(sorted({self._ladder[0], *self._ladder[max(0, at - 1) : at + 2]}))
+        """The fewest threads, the choice, and neighbours on the ladder of the fewest that are as good as any.
+
+        Where many threads are all as good as each other, fewer may be better, as more can hardly be.
+        """
+        at = self._ladder.index(min(self._equal(), default=self.choice))
+        return tuple(sorted({self._ladder[0], self.choice, *self._ladder[max(0, at - 1) : at + 2]}))
+
+    def _equal(self) -> list[int]:
+        """The candidates whose median is within `TIE` of the best."""
+        medians = self.medians
+        good = (1.0 + TIE) * min(medians.values(), default=0.0)
+        return [count for count, median in medians.items() if median <= good]
 
     def _race(self, contenders: Iterable[int], rounds: int) -> Generator[int, float, None]:
         """Give every contender blocks, in turn, until each has as many as asked for."""

@@ -41,7 +41,8 @@ class Asynchronous:
     def __init__(self, source: Rollouts, staleness: int, updates: int):
         self._source, self._staleness, self._updates = source, staleness, updates
         self.parts = source.parts
-        self._published: SimpleQueue[tuple[Networks, int] | None] = SimpleQueue()
+        self._acting: Networks | None = None  # the thread's own
+        self._published: SimpleQueue[tuple[dict[str, Tensor], int] | None] = SimpleQueue()
         self._made: SimpleQueue[Rollout | BaseException] = SimpleQueue()
         self._waiting: deque[Rollout] = deque()  # taken from `_made`, or from a checkpoint
         self._thread: threading.Thread | None = None
@@ -70,8 +71,11 @@ class Asynchronous:
         self._source.reset(seed)
 
     def publish(self, networks: Networks, version: int) -> None:
-        """See `Rollouts`; the networks are copied."""
-        self._published.put((copy.deepcopy(networks), version))
+        """See `Rollouts`; what the networks are now is copied."""
+        if self._acting is None:
+            self._acting = copy.deepcopy(networks)
+        tensors = {name: tensor.clone() for name, tensor in networks.state_dict().items()}
+        self._published.put((tensors, version))
         if self._thread is None:
             first = version + len(self._waiting) // self.parts
             self._to_come = self.parts * (min(version + self._staleness + 1, self._updates) - first)
@@ -118,6 +122,7 @@ class Asynchronous:
 
     def _run(self, first: int) -> None:
         """The thread: make the rollouts of the updates from `first` on."""
+        assert self._acting is not None
         version = -1
         try:
             for update in range(first, self._updates):
@@ -125,8 +130,9 @@ class Asynchronous:
                     published = self._published.get()
                     if published is None:
                         return
-                    networks, version = published
-                    self._source.publish(networks, version)
+                    tensors, version = published
+                    self._acting.load_state_dict(tensors)
+                    self._source.publish(self._acting, version)
                 for _ in range(self.parts):
                     if self._closing.is_set():
                         return

@@ -53,9 +53,9 @@ class Networks(nn.Module):
     @torch.no_grad()
     def see(self, observations: Tensor) -> None:
         """Take observations `[n, D]` into the running moments of both, which are the same."""
-        for norm in (self.actor.norm, self.critic.norm):
-            if isinstance(norm, RunningNorm):
-                norm.update(observations)
+        if isinstance(self.actor.norm, RunningNorm):
+            self.actor.norm.update(observations)
+            self.critic.norm.load_state_dict(self.actor.norm.state_dict())
 
 
 class Worker:

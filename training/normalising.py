@@ -39,9 +39,11 @@ class RunningNorm(nn.Module):
     @torch.no_grad()
     def update(self, observations: Tensor) -> None:
         """Take in observations `[n, D]`, `n >= 1`."""
-        rows = observations.double()
-        count, mean = len(rows), rows.mean(dim=0)
-        variance = (rows - mean).square().mean(dim=0)  # torch's own `var` takes many times as long
+        count, mean = len(observations), observations.mean(dim=0, dtype=torch.float64)
+        centred = observations - mean.to(observations.dtype)
+        variance = centred.square_().mean(
+            dim=0, dtype=torch.float64
+        )  # torch's `var` takes many times as long
         total = self.count + count
         shift, share = mean - self.mean, count / total
         self.variance.copy_(

@@ -148,7 +148,7 @@ def step(engine, work):
 engine, twin = begun(), begun()
 before = step(engine, 10.0)
 step(twin, 10.0)
-sent = interrupt_after(0.5)
+sent = interrupt_after(0.2)
 try:
     step(engine, 8e5)
     late = -1.0

@@ -48,6 +48,14 @@ def test_the_ensemble_spans_its_mean(folder):
     assert 1.0 <= prediction.low <= prediction.threads <= prediction.high
 
 
+def test_a_prediction_is_the_geometric_mean_of_the_members(folder):
+    predictor, sweep = Predictor(folder), made_up(5, cpus=4)
+    predictor.members = [lambda features: -1.0, lambda features: 2.0]  # log2 of threads per CPU: 2 and 16
+    prediction = predictor(sweep.trace, sweep.static)
+    assert (prediction.low, prediction.high) == (2.0, 16.0)
+    assert prediction.threads == pytest.approx((2.0 * 16.0) ** 0.5)
+
+
 def test_far_from_the_training_data_nothing_is_trusted(folder):
     predictor = Predictor(folder)
     near = sweeps([200])[0]

@@ -140,7 +140,7 @@ def _said(sweep: Sweep, learned: dict[str, Callable[[Sweep], float]]) -> Iterato
 def _measured(sweep: Sweep, turns: np.ndarray, stpa: Chosen) -> Iterator[tuple[str, Chosen]]:
     """What methods say that measure candidates, all of them on the same turns, in this order.
 
-    Both searches have the same budget, and STPA's trace is paid from it.
+    All searches have the same budget, and STPA's trace is paid from it.
     """
     yield "USL, 5 points", usl(sweep, turns[0])
     start = ratio(sweep).threads

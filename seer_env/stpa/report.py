@@ -179,6 +179,8 @@ def why(search: GuardedSearch, where: str) -> str:
         return f"nothing to compare in {where}{seen}"
     fastest = min(medians, key=lambda count: medians[count])
     mine = f"{1e3 * medians[choice]:.3f} ms per step in {where}"
+    if search.unshared:
+        return f"{mine}: too short to share"
     if fastest != choice:
         gain = medians[choice] / medians[fastest] - 1.0
         if search.keep > 0.0:

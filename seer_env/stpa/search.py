@@ -83,7 +83,7 @@ class GuardedSearch:
         And the start as long as none is faster by more than `keep`.
         """
         medians = self.medians
-        if self._unshared():
+        if self.unshared:
             return 1
         if len(medians) < 2:
             return self._start
@@ -102,9 +102,14 @@ class GuardedSearch:
         return {**self.__dict__, "_program": None, "finished": True, "threads": self.choice}
 
     @property
+    def unshared(self) -> bool:
+        """Whether steps on one thread have been seen to be too short to share."""
+        return min(self.blocks.get(1, []), default=UNSHARED_S) < UNSHARED_S
+
+    @property
     def rivals(self) -> tuple[int, ...]:
         """The choice, and the candidates that may yet turn out to be as good."""
-        if self._unshared():
+        if self.unshared:
             return (1,)
         return tuple(count for count in self._contenders() if not self._clearly_slower(count))
 
@@ -120,7 +125,7 @@ class GuardedSearch:
         unmeasured = True
         while unmeasured:
             yield from self._race(self._contenders(), CLIMB_ROUNDS)
-            if self._unshared():
+            if self.unshared:
                 return
             unmeasured = any(not self.blocks[count] for count in self._contenders())
         while len(rivals := self.rivals) > 1 and len(self.blocks[self.choice]) < self._rounds:
@@ -148,7 +153,7 @@ class GuardedSearch:
         while contenders:
             for count in contenders if turn % 2 == 0 else reversed(contenders):
                 yield from self._block(count)
-                if self._unshared():
+                if self.unshared:
                     return
             contenders = [
                 c for c in contenders if len(self.blocks[c]) < rounds and not self._clearly_slower(c)
@@ -177,7 +182,3 @@ class GuardedSearch:
             return False
         best = min(self.medians.values())
         return statistics.median(blocks) > (1.0 + CLEARLY / len(blocks)) * best
-
-    def _unshared(self) -> bool:
-        """Whether steps on one thread have been seen to be too short to share."""
-        return min(self.blocks.get(1, []), default=UNSHARED_S) < UNSHARED_S

@@ -10,7 +10,7 @@ from worlds import Ring
 
 from seer_env.env import SeerParallelEnv
 from seer_env.stpa.report import COLUMNS, StpaReport, Timing, asked, machine_line, timings, why
-from seer_env.stpa.search import TIE, GuardedSearch
+from seer_env.stpa.search import TIE, UNSHARED_S, GuardedSearch
 
 
 @pytest.fixture
@@ -98,6 +98,14 @@ def test_why_a_tie_went_to_fewer():
 def test_why_a_tie_went_to_the_prediction():
     said = why(told(t1=1e-3, t2=1e-3 * (1.0 + 0.5 * TIE), favoured=1.8), "steps")
     assert "1 gain 1.0%, less than 2%, and ties go to the predicted 1.8" in said
+
+
+def test_why_short_steps_stay_on_one_thread():
+    search = GuardedSearch((1, 2), 2)
+    while not search.finished:
+        search.stepped({1: 0.9 * UNSHARED_S, 2: 0.5 * UNSHARED_S}[search.threads])
+    assert search.choice == 1
+    assert why(search, "steps") == "0.018 ms per step in steps: too short to share"
 
 
 def test_why_a_search_behind_a_change_kept_its_start():

@@ -172,11 +172,11 @@ class Memory:
         control["parts"] = min(self.parts, count)
         self._used = count
 
-    def forget_experience(self) -> None:
-        """Let the next phases be shared or not as if they were the first, with any number of workers."""
-        self._experience.clear()
-        for name in EXPERIENCE:
-            self.control[name] = 0
+    def share_again(self) -> None:
+        """Share the next phases, with any number of workers, whatever shared ones took earlier."""
+        for known in (self.control[0], *self._experience.values()):
+            for name in ("shared_ns", "shared_units", "turns", "patience"):
+                known[name][:] = 0
 
     # -- the pool of events --------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from seer_env.stpa.machine import describe, ladder
 from seer_env.stpa.proposing import predicted
 from seer_env.stpa.rehearsal import Rehearsal
 from seer_env.stpa.report import Decision, Proposal, Source, StpaReport, timings, why
-from seer_env.stpa.search import UNSHARED_S, GuardedSearch
+from seer_env.stpa.search import BLOCK_S, UNSHARED_S, GuardedSearch
 from seer_env.stpa.watch import Watch
 from seer_env.threads import simple_rule
 
@@ -147,6 +147,10 @@ class ThreadTuner:
         undecided = search.rivals if search.finished or len(search.medians) > 1 else self.ladder
         if len(undecided) > 1:
             self._begin_search(undecided, REFINE_ROUNDS)
+        elif self.threads > 1 and search.medians[self.threads] < BLOCK_S:
+            # Rehearsed steps follow each other at once. Behind a policy's inference, workers have fallen
+            # asleep, and waking them is dear to a short step.
+            self._begin_search((1, self.threads), CONFIRM_ROUNDS)
 
     def _warm_up(self, rehearsal: Rehearsal) -> float:
         """Rehearse a step, which touches memory for the first time; seconds that the way back may take."""
@@ -193,7 +197,7 @@ class ThreadTuner:
             self._searched(self._search, seconds)
         elif watch.stepped(seconds):
             self._rearmed = True
-            self._engine.forget_experience()  # what has changed may have changed that too
+            self._engine.share_again()  # what sharing takes may have changed too
             self._begin_search(self.ladder, AGAIN_ROUNDS, KEEP)
         elif self._unsaved and watch.reference is not None:
             self._remember(watch.reference, self._engine.stats.events)

@@ -275,6 +275,19 @@ def test_what_was_learned_at_one_thread_count_is_kept_for_it():
     assert not control["streak"].any()  # the first phases behind a change do not count
 
 
+def test_an_engine_that_is_told_to_shares_again():
+    engine = make_engine(Phold(256), "seer", 2)
+    control = engine._memory.control
+    for name in ("direct_ns", "direct_units", "shared_ns", "shared_units"):
+        control[name] = 1.0
+    engine.use_threads(1)
+    engine.share_again()
+    assert not control["shared_units"].any()
+    engine.use_threads(2)
+    assert not control["shared_units"].any()
+    assert control["direct_units"].all()
+
+
 def test_steps_that_are_replayed_on_one_thread_say_nothing_of_those_on_two():
     engine = make_engine(Phold(256), "seer", 2)
     actions, live = np.zeros((0, 0)), np.zeros(0, bool)

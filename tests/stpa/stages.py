@@ -57,7 +57,7 @@ class StageEngine:
         self.now += self.elapsed_s
         self.stats = StepStats(events=AGENTS, window_s=self.elapsed_s)
 
-    def forget_experience(self) -> None:
+    def share_again(self) -> None:
         pass
 
     def forget_rehearsal(self) -> None:

@@ -87,6 +87,19 @@ def test_refinement_corrects_what_random_actions_misled(monkeypatch):
     assert made.threads == 1
 
 
+def test_more_threads_for_short_steps_are_confirmed_where_a_policy_infers_between_them(monkeypatch):
+    engine = StageEngine({1: 3e-3, 2: 1e-3, 3: 2e-3, 4: 3e-3})
+    made = stage(monkeypatch, engine)
+    reset(made)
+    assert made.threads == 2
+    engine.curve = {1: 1e-3, 2: 1.6e-3, 3: 2e-3, 4: 3e-3}  # workers have fallen asleep in between
+    step(made, engine, 40)
+    assert [(decision.threads, decision.source) for decision in made.decisions] == [
+        (2, "preflight"),
+        (1, "steps"),
+    ]
+
+
 @pytest.mark.parametrize("proposed", [1, 2, 3, 4])
 def test_the_search_starts_from_the_prediction(monkeypatch, proposed):
     engine = StageEngine(TWO_BEST)

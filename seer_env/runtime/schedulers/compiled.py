@@ -196,9 +196,9 @@ class CompiledEngine(Engine):
             self.threads = count
 
     @exclusive
-    def forget_experience(self) -> None:
-        """Try anew whether phases are done sooner alone or shared (`runtime.sharing`)."""
-        self._memory.forget_experience()
+    def share_again(self) -> None:
+        """Try anew what it takes to share phases and steps (`runtime.sharing`)."""
+        self._memory.share_again()
 
     @exclusive
     def rehearse(self, ahead: int, actions: np.ndarray, live: np.ndarray) -> Outputs | None:

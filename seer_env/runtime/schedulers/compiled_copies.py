@@ -199,10 +199,10 @@ class CompiledCopies(CopiesEngine):
             self.threads = count
 
     @exclusive
-    def forget_experience(self) -> None:
-        """`CompiledEngine.forget_experience`."""
+    def share_again(self) -> None:
+        """`CompiledEngine.share_again`."""
         for world in self._worlds:
-            world._memory.forget_experience()
+            world._memory.share_again()
 
     @exclusive
     def rehearse(self, ahead: int, actions: np.ndarray, live: np.ndarray) -> Outputs | None:

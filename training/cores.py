@@ -153,5 +153,5 @@ class Cores:
 
     def _heed(self) -> None:
         self._rollouts.use_threads(self.split.rollouts)
-        torch.set_num_threads(self.split.training)
+        torch.set_num_threads(max(1, self.split.training // 2))  # actor and critic train beside each other
         torch.get_num_threads()  # torch heeds a first setting late, and then takes another thread's

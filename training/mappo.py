@@ -265,9 +265,11 @@ class Learner:
         Args:
             batch: of the rollout.
             index: of the update, from 0; it decides the schedules.
-            version: updates that the networks had had which acted; `index` if None. The ratios of PPO are
-                to their probabilities. Where they are more than one update behind, farther than minibatches
-                of one update are from each other, the advantages are corrected too, see `gae.advantages`.
+            version: updates that the networks had had which acted; `index` if None. PPO's ratios are to the
+                probabilities at the beginning of this update, and weights correct for what is between those
+                and the ones at the rollout (the decoupled objective of Hilton, Cobbe and Schulman, *Batch
+                size-invariance for policy optimization*, 2022). Networks that were one update behind have
+                the advantages weighted; older ones have V-trace's, see `gae.advantages`.
 
         Returns:
             Means over the minibatches, named as TensorBoard shows them.
@@ -279,12 +281,15 @@ class Learner:
         rate = config.scheduled(index, config.learning_rate, config.learning_rate_end)
         for descent in (self.actor, self.critic):
             descent.set_rate(rate)
-        old = version is not None and index - version > 1
-        explained = self._estimate(batch, self._weights(batch) if old else None)
+        behind = 0 if version is None else index - version
+        before = self._log_probs(batch) if behind > 0 else batch.log_probs
+        weights = (before - batch.log_probs).exp().clamp(max=1.0)
+        explained = self._estimate(batch, weights if behind > 1 else None)
+        if behind == 1:
+            batch.advantages *= weights
         self.networks.critic.last.update(batch.returns[batch.active])
-        means = self._descend(
-            self._scaled(batch), config.scheduled(index, config.entropy, config.entropy_end)
-        )
+        scaled = replace(self._scaled(batch), log_probs=before)
+        means = self._descend(scaled, config.scheduled(index, config.entropy, config.entropy_end))
         self.networks.see(batch.observations[batch.active])
         require_finite(means, index)
         return means | {"losses/explained_variance": explained, "charts/learning_rate": rate}
@@ -310,15 +315,14 @@ class Learner:
         return {name: float(total) / count for name, total in sums.items()}
 
     @torch.no_grad()
-    def _weights(self, batch: Batch) -> Tensor:
-        """Probabilities of the actions now over those at the rollout, at most 1: `[T, B, M]`."""
-        weights = torch.zeros_like(batch.log_probs)
+    def _log_probs(self, batch: Batch) -> Tensor:
+        """Logarithms of the actions' probabilities now, `[T, B, M]`; zeros where not active."""
+        log_probs = torch.zeros_like(batch.log_probs)
         for t, active in enumerate(batch.active):
             masks = None if batch.masks is None else batch.masks[t][active]
             policy = self.networks.actor(batch.observations[t][active], masks)
-            change = policy.log_prob(batch.actions[t][active]) - batch.log_probs[t][active]
-            weights[t][active] = change.exp().clamp(max=1.0)
-        return weights
+            log_probs[t][active] = policy.log_prob(batch.actions[t][active])
+        return log_probs
 
     def _estimate(self, batch: Batch, weights: Tensor | None) -> float:
         """Fill in returns and normalised advantages; how much of the returns' variance the values explain."""

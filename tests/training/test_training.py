@@ -12,7 +12,7 @@ import torch
 from gymnasium import spaces
 from training_runs import FLOCK, GAMES, files, interrupted_after, progress_of
 
-from seer_env.training import trainer
+from seer_env.training import mappo, trainer
 from seer_env.training.checkpoints import CheckpointError, find_checkpoint, load_actor, restore
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
@@ -248,6 +248,20 @@ def test_a_run_whose_folder_cannot_be_made_is_refused_by_name(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match=r"file/run: cannot be written: .*Not a directory"):
         train(dataclasses.replace(FLOCK, run=tmp_path / "file" / "run"))
+
+
+def test_the_critic_in_a_thread_of_its_own_is_trained_to_the_same_bits(monkeypatch):
+    trained = []
+    for cpus in (1, 2):
+        monkeypatch.setattr(mappo, "effective_cpus", lambda cpus=cpus: cpus)
+        learner, worker = set_up(FLOCK)
+        worker.reset(0)
+        means = [learner.update(worker.collect().batch, index) for index in range(2)]
+        trained.append((learner.networks.state_dict(), means))
+        worker.close()
+    (one, its_means), (two, their_means) = trained
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert its_means == their_means
 
 
 def test_what_an_agent_that_is_not_live_left_has_no_influence():

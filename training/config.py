@@ -65,7 +65,7 @@ class TrainConfig:
 
     workers: int = 1
     """Shares of the worlds, which are rolled out by themselves, each with groups and parts of its own. They
-    are worth it with `engine` ray."""
+    are worth it with `engine` process or ray."""
 
     engine: Literal["local", "process", "ray"] = "local"
     """Where workers are: local in this process, one after the other; process in a process each on this

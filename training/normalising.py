@@ -41,9 +41,8 @@ class RunningNorm(nn.Module):
         """Take in observations `[n, D]`, `n >= 1`."""
         count, mean = len(observations), observations.mean(dim=0, dtype=torch.float64)
         centred = observations - mean.to(observations.dtype)
-        variance = centred.square_().mean(
-            dim=0, dtype=torch.float64
-        )  # torch's `var` takes many times as long
+        # torch's `var` takes many times as long
+        variance = centred.square_().mean(dim=0, dtype=torch.float64)
         total = self.count + count
         shift, share = mean - self.mean, count / total
         self.variance.copy_(

@@ -196,7 +196,8 @@ class Served:
         return worker.resumable
 
     def close(self) -> None:
-        self._opened[1].close()
+        if "_opened" in vars(self):  # else never asked for, or not possible
+            self._opened[1].close()
 
 
 def serve(pipe: Connection, config: TrainConfig, index: int) -> None:

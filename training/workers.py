@@ -1,7 +1,7 @@
 """Workers that roll out shares of the worlds by themselves, and what each is between two rollouts.
 
-Here they are in this process, one after the other; `ray_workers.RayWorkers` has the same in processes of
-their own. What they collect is the same.
+Here they are in this process, one after the other; `processes.ProcessWorkers` and `ray_workers.RayWorkers`
+have the same in processes of their own. What they collect is the same.
 """
 
 from __future__ import annotations

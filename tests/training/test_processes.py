@@ -11,7 +11,7 @@ import pytest
 from training_runs import FLOCK, GAMES, files, interrupted_after
 
 from seer_env.training.checkpoints import find_checkpoint
-from seer_env.training.config import TrainConfig
+from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.mappo import TrainingError
 from seer_env.training.sources import open_rollouts
 from seer_env.training.trainer import train
@@ -53,6 +53,14 @@ def test_an_error_in_a_process_is_raised_here(tmp_path):
     )
     with pytest.raises(TrainingError, match="reward of agent 'berta' in world 0 is not finite in step 3"):
         train(config)
+
+
+def test_worlds_that_are_not_possible_are_refused_here_and_the_process_ends_silently(capfd):
+    _, worker = open_rollouts(dataclasses.replace(PROCESS, neighbour_reward=0.5))
+    with pytest.raises(ConfigError, match="neighbour_reward: flock_v0 is no graph of agents"):
+        worker.reset(5)
+    worker.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_process_ignores_ctrl_c_and_is_missed_if_it_is_killed():

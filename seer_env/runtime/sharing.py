@@ -24,7 +24,7 @@ CLEARLY_NS = 2_000_000.0
 MOVE_NS = 1000.0
 #: Of so many phases a run is done alone and a run shared, whichever was faster lately; of twice as many each
 #: time, as long as that does not change which way is faster.
-EXPLORE, RUN, MOST_PATIENCE = 200, 8, 12_800
+EXPLORE, RUN, MOST_PATIENCE = 400, 16, 12_800
 #: But after so much work at the latest: what one run has misjudged must not last.
 EXPLORE_NS = 5e8
 #: Row of whole steps, behind those of kinds of phase.
@@ -32,9 +32,9 @@ STEP = JUDGED - 1
 #: A phase is done alone if it is sooner by this factor so. What one worker has touched alone is in its cache
 #: and dear to the next phase that is shared, which the phase's own time does not show. Whole steps show it.
 CLEARLY_SOONER = 1.2
-#: What stays of the sums of earlier phases with each phase of a try, which count as four of them at most.
+#: What stays of the sums of earlier phases with each phase of a try, which count as ten of them at most.
 #: Behind a try they fade within so much time.
-TRIED, LASTING_NS = 0.75, 1e7
+TRIED, LASTING_NS = 0.9, 1e7
 #: A step counts as at most so much longer than expected, a phase as at most twice as long: about what a core
 #: is taken away for, which steps have to bear, and phases can do nothing about.
 TAKEN_NS = 4e6
@@ -196,9 +196,9 @@ def add_up(control, ns, units, row, k, elapsed, done):
         expected = done * ns[k] / units[k]
         elapsed = min(elapsed, expected + (TAKEN_NS if row == STEP else expected))
     if streak < RUN:
-        kept = min(TRIED, TRIED * 4.0 * done / max(units[k], 1.0))
+        kept = TRIED * min(1.0, done / (1.0 - TRIED) / max(units[k], 1.0))
     else:
-        kept = max(TRIED, 1.0 - elapsed / LASTING_NS)
+        kept = max(0.75, 1.0 - elapsed / LASTING_NS)
     ns[k], units[k] = kept * ns[k] + elapsed, kept * units[k] + done
 
 

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 import numba
 import numpy as np
 
+from seer_env.runtime.entry import start_layer
+
 ITERATIONS = 2_000_000  # about a millisecond
 
 
@@ -42,6 +44,7 @@ def arithmetic_on(threads, n):
 
 def worth_of_second_core(rounds: int = 5) -> float:
     """Speed of two threads of plain arithmetic over that of one, 2.0 on free cores; a median."""
+    start_layer()  # which torch in this process must not notice
     before = numba.get_num_threads()
     numba.set_num_threads(min(2, numba.config.NUMBA_NUM_THREADS))
     try:

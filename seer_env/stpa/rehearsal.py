@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Rehearsal"]
 
+#: A rehearsed episode begins again when fewer than this share of its agents are left: random actions bring
+#: them to an end sooner than a policy does, and steps of the few that remain say little of the episode's.
+LIVING = 0.7
+
 
 class Rehearsal:
     """Steps an engine ahead of its boundary; its next other use finds it where it was.
@@ -37,11 +41,12 @@ class Rehearsal:
     ):
         self._engine, self._reader, self._affinity = engine, reader, affinity
         self._start = live, info
+        self._enough = LIVING * np.count_nonzero(live)
         self._live, self._info, self._ahead = live, info, 0
         self._random = np.random.default_rng(0)  # nobody else's: no stream of the episode moves
 
     def step(self, threads: int) -> float:
-        """Run one step; returns its wall seconds. An episode that ends is begun again.
+        """Run one step; returns its wall seconds. An episode that has lost many agents is begun again.
 
         Raises:
             Exception: whatever a step may raise: random actions can do what no policy would.
@@ -49,7 +54,7 @@ class Rehearsal:
         engine = self._engine
         engine.use_threads(threads)
         while True:
-            if not self._live.any():
+            if np.count_nonzero(self._live) < self._enough:
                 self._begin_again()
             sampled = self._reader.sample_legal(self._random, self._info)
             actions = sampled.reshape(*self._live.shape, -1)

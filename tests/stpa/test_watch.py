@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seer_env.stpa.watch import LOOK_SHARE, MOST_PATIENCE, SUSTAINED, Watch
+from seer_env.stpa.watch import LOOK_SHARE, MOST_LOOK_SHARE, MOST_PATIENCE, SUSTAINED, Watch
 
 
 def steady(seconds: float = 1e-3) -> Watch:
@@ -76,3 +76,10 @@ def test_a_second_look_that_confirms_makes_the_next_one_later():
     assert watch.left == 2 * 10 * LOOK_SHARE
     watch.searched(10, confirmed=False)
     assert watch.left == 10 * LOOK_SHARE
+
+
+def test_a_second_look_comes_however_often_one_has_confirmed():
+    watch = Watch()
+    for _ in range(50):
+        watch.searched(10, confirmed=True)
+    assert watch.left == 10 * MOST_LOOK_SHARE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from seer_env.checks import whole
 from seer_env.errors import ModelError
 from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.buffers import Buffers
 from seer_env.runtime.caller import OneCaller, exclusive
 from seer_env.runtime.layout import EMITTER_SHIFT, FIRST_PAYLOAD, pending_dtype
 from seer_env.runtime.rng import streams
@@ -74,6 +74,7 @@ class Engine(OneCaller, ABC):
         if event_capacity is None:
             event_capacity = max(1 << 22, 256 * model.n_entities)
         self.event_capacity = whole("event_capacity", event_capacity, most=(1 << 62) - 1, error=ValueError)
+        self._buffers = Buffers()
         self._committed = Committed(0, self.new_outputs())
 
     # -- what a scheduler provides -------------------------------------------------------------
@@ -173,8 +174,9 @@ class Engine(OneCaller, ABC):
         outputs.rewards[:] = 0.0
         outputs.terminated[:] = False
 
-    def new_outputs(self, make: Callable = np.zeros) -> Outputs:
-        """Outputs that are never shared with an earlier step's, zeroed or made by `make`."""
+    def new_outputs(self, zeroed: bool = True) -> Outputs:
+        """Outputs in memory that nobody holds; not zeroed, they are whatever was there."""
+        make = self._buffers.zeros if zeroed else self._buffers.empty
         agents, info = self._n_agents, self._info
         return Outputs(
             make((agents, self._observation_size), np.float32),

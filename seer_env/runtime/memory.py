@@ -10,6 +10,7 @@ import numpy as np
 from seer_env.machine import effective_cpus
 from seer_env.runtime.atomics import FANOUT
 from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.buffers import Buffers
 from seer_env.runtime.grid import cells_of
 from seer_env.runtime.grid_queries import NEAR_BUFFER
 from seer_env.runtime.layout import (
@@ -275,26 +276,22 @@ class Memory:
 
 
 class Checkpoint:
-    """A raw copy of a boundary's arrays, in buffers of an earlier checkpoint if they fit."""
+    """A raw copy of a boundary's arrays."""
 
     ARRAYS = ("state", "leq", "next_time", "block_min", "super_min")
     WORKER = ("n_free", "chunk_next", "chunk_end", "free")
 
-    def __init__(self, memory: Memory, steps: int, earlier: Checkpoint | None):
+    def __init__(self, memory: Memory, steps: int, buffers: Buffers):
         start = time.perf_counter()
         self.steps = steps
         self._arrays: dict[str, np.ndarray] = {}
         for name in self.ARRAYS:
             source = getattr(memory, name)
-            target = earlier._arrays[name] if earlier else np.empty_like(source)
-            np.copyto(target, source)
-            self._arrays[name] = target
-        used = min(int(memory.sync[BUMP]), len(memory.pool))
-        self._pool: np.ndarray = np.empty(0, HEADER) if earlier is None else earlier._pool
-        if len(self._pool) < used:
-            self._pool = np.empty(used, HEADER)
-        self._used = used
-        self._pool[:used] = memory.pool[:used]
+            self._arrays[name] = buffers.empty(source.shape, source.dtype)
+            np.copyto(self._arrays[name], source)
+        self._used = min(int(memory.sync[BUMP]), len(memory.pool))
+        self._pool = buffers.empty(len(memory.pool), HEADER)[: self._used]  # of one size, whatever is used
+        np.copyto(self._pool, memory.pool[: self._used])
         self._workers = {name: memory.workers[name].copy() for name in self.WORKER}
         self._sync = memory.sync[[BUMP, FREE_CHUNKS]]
         self.cost_s = time.perf_counter() - start
@@ -304,7 +301,7 @@ class Checkpoint:
         memory.point_pool()
         for name, source in self._arrays.items():
             np.copyto(getattr(memory, name), source)
-        memory.pool[: self._used] = self._pool[: self._used]
+        memory.pool[: self._used] = self._pool
         memory.pool["target"][self._used :] = -1
         for name, source in self._workers.items():
             memory.workers[name] = source

@@ -92,7 +92,7 @@ class CompiledEngine(Engine):
     def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
         self._recover()
         self._keep_checkpoint()
-        outputs = self.new_outputs(np.empty)  # the output phase writes every row
+        outputs = self.new_outputs(zeroed=False)  # the output phase writes every row
         actions, live = np.ascontiguousarray(actions, np.float64), np.ascontiguousarray(live, bool)
         before = self._committed
         try:
@@ -215,7 +215,7 @@ class CompiledEngine(Engine):
             self._recover()
             self._keep_checkpoint()
         start = time.perf_counter()
-        outputs = self.new_outputs(np.empty)
+        outputs = self.new_outputs(zeroed=False)
         self._torn = True
         if ahead == 0:
             self._run(actions, live, outputs)
@@ -264,9 +264,9 @@ class CompiledEngine(Engine):
         earlier = self._checkpoint
         if earlier is not None and self._stepping_s < CHECKPOINT_SHARE * earlier.cost_s:
             return
-        # An interrupt may strike while the buffers are overwritten: then there is no checkpoint.
-        self._checkpoint = None
-        checkpoint = Checkpoint(self._memory, self.steps, earlier)
+        # The next one takes its memory. Nothing needs it before: an interrupt here leaves no checkpoint.
+        earlier = self._checkpoint = None
+        checkpoint = Checkpoint(self._memory, self.steps, self._buffers)
         self._log.clear()
         self._stepping_s = 0.0
         self._checkpoint = checkpoint

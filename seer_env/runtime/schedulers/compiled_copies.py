@@ -114,7 +114,7 @@ class CompiledCopies(CopiesEngine):
     def _step(self, actions: np.ndarray, live: np.ndarray, start: float) -> Outputs:
         self._recover()
         self._keep_checkpoints()
-        outputs = self.new_outputs(np.empty)  # the output phase writes every row
+        outputs = self.new_outputs(zeroed=False)  # the output phase writes every row
         actions, live = np.ascontiguousarray(actions, np.float64), np.ascontiguousarray(live, bool)
         moving = np.logical_or.reduce(live, axis=1)
         before = self._committed
@@ -284,7 +284,8 @@ class CompiledCopies(CopiesEngine):
             for copy in copies:
                 with naming(copy):
                     steps[copy] = load(copy, row_of(outputs, copy))
-                checkpoint = Checkpoint(self._worlds[copy]._memory, int(steps[copy]), None)
+                world = self._worlds[copy]
+                checkpoint = Checkpoint(world._memory, int(steps[copy]), world._buffers)
                 saved[copy] = Saved(before.number, checkpoint)
             self._committed = Boundaries(before.number, steps, outputs, tuple(saved))
             self._torn = ()
@@ -306,8 +307,11 @@ class CompiledCopies(CopiesEngine):
         self._stepping_s = 0.0
 
     def _save(self, number: int, steps: np.ndarray) -> tuple[Saved, ...]:
-        """Checkpoints of all copies, in new buffers: the earlier ones hold until these are complete."""
-        checkpoints = [Checkpoint(w._memory, step, None) for w, step in zip(self._worlds, steps.tolist())]
+        """Checkpoints of all copies; the earlier ones hold until these are complete."""
+        checkpoints = [
+            Checkpoint(world._memory, step, world._buffers)
+            for world, step in zip(self._worlds, steps.tolist())
+        ]
         self._saving_s = sum(checkpoint.cost_s for checkpoint in checkpoints)
         return tuple(Saved(number, checkpoint) for checkpoint in checkpoints)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from seer_env.errors import SeerError
 from seer_env.runtime.boundary import Boundary
+from seer_env.runtime.buffers import Buffers
 from seer_env.runtime.caller import OneCaller, exclusive
 from seer_env.runtime.engine import MOST_THREADS, Engine, Outputs
 from seer_env.runtime.room import require_memory
@@ -43,6 +44,7 @@ class CopiesEngine(OneCaller, ABC):
     def __init__(self, model: EventModel, copies: int):
         super().__init__(model)
         self.copies = copies
+        self._buffers = Buffers()
 
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         """Run one step window of every copy that has a live agent; the others stay where they are.
@@ -90,8 +92,9 @@ class CopiesEngine(OneCaller, ABC):
         """Hex digest of one world: `Engine.digest` of an engine that stepped it alone."""
         return self._world(copy).digest()
 
-    def new_outputs(self, make: Callable = np.zeros) -> Outputs:
+    def new_outputs(self, zeroed: bool = True) -> Outputs:
         """`Engine.new_outputs` with a leading axis of copies."""
+        make = self._buffers.zeros if zeroed else self._buffers.empty
         shape, model = (self.copies, self.model.n_agents), self.model
         return Outputs(
             make((*shape, model.observation_size), np.float32),

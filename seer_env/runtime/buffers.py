@@ -1,0 +1,59 @@
+"""Memory of large arrays, used again when nobody holds them any more.
+
+An allocator hands memory of this size back to the system and asks for it anew, and the first touch of a page
+costs more than most of what a step does with it. Who keeps an array, or a view of it, keeps its memory.
+"""
+
+from __future__ import annotations
+
+import math
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LARGE", "Buffers"]
+
+#: Bytes from which on an array's memory is used again: well below where allocators map pages for one array.
+LARGE = 1 << 16
+#: Memories of one size that are remembered: a step's outputs while the next one's are written, and one more.
+MOST_KEPT = 3
+#: What `getrefcount` says of an element that its list alone holds.
+_LIST = [object()]
+ITS_LIST = getrefcount(_LIST[0])
+
+
+class Buffers:
+    """Makes arrays as NumPy does, in memory of earlier ones of the same size that are gone.
+
+    An array is a view of the memory, which NumPy keeps alive for each view of it and for each view of that:
+    memory whose list alone holds it has no reader left. (A finaliser could tell too, but swallows a Ctrl-C
+    that arrives while its Python code runs.)
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, list[np.ndarray]] = {}
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
+        """`numpy.empty`; a large array does not own its memory."""
+        size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
+        if size < LARGE:
+            return np.empty(shape, dtype)
+        return self._memory(size).view(dtype).reshape(shape)
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
+        """`empty`, zeroed."""
+        array = self.empty(shape, dtype)
+        array.reshape(-1).view(np.uint8).fill(0)
+        return array
+
+    def _memory(self, size: int) -> np.ndarray:
+        """Bytes that nobody else holds."""
+        kept = self._kept.setdefault(size, [])
+        for at in range(len(kept)):
+            if getrefcount(kept[at]) == ITS_LIST:
+                return kept[at]
+        if len(kept) == MOST_KEPT:
+            kept.pop(0)  # somebody keeps it for long
+        kept.append(np.empty(size, np.uint8))
+        return kept[-1]

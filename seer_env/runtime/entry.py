@@ -114,7 +114,7 @@ def _resume_pool(worker, threads, address):
     open_slice(record_at(address, CONTROL), 0)
     before = get_num_threads()
     set_num_threads(int32(threads))
-    record_at(address, CONTROL).solo = 0
+    record_at(address, CONTROL).solo, record_at(address, CONTROL).pooled = 0, 1
     for index in prange(threads):
         call2(worker, int64(index), address)
     leave(record_at(address, CONTROL))

@@ -219,14 +219,30 @@ CONTROL = np.dtype(
         ("direct_units", "f8", (LIKENESSES,)),
         ("shared_ns", "f8", (LIKENESSES,)),
         ("shared_units", "f8", (LIKENESSES,)),
-        ("sooner", "i8", (LIKENESSES,)),  # the answer of experience to the last one
-        # by kind of phase, and for whole steps: how many were decided since both ways were tried, whether the
-        # last one was shared, and how many in a row were like it
+        # what `experience` knows of those alike: its last answer, how many were done since that changed, the
+        # stretch for which it was given, and the run of their row that was last counted
+        ("sooner", "i8", (LIKENESSES,)),
+        ("kept", "i8", (LIKENESSES,)),
+        ("judged", "i8", (LIKENESSES,)),
+        ("measured", "i8", (LIKENESSES,)),
+        # and of a row, a kind of phase or whole steps: those decided in this stretch, the stretch's number,
+        # the part of the round of tries, those decided in it, and how many make it long enough
+        ("since", "i8", (JUDGED,)),
+        ("stretch", "i8", (JUDGED,)),
+        ("part", "i8", (JUDGED,)),
         ("turns", "i8", (JUDGED,)),
-        ("patience", "i8", (JUDGED,)),  # turns until both ways are tried again, 0 at first
+        ("patience", "i8", (JUDGED,)),
+        # its run of those done the same way: which way, how many, the run's number, and whether it counts yet
         ("last_shared", "i8", (JUDGED,)),
         ("streak", "i8", (JUDGED,)),
+        ("run", "i8", (JUDGED,)),
+        ("settled", "i8", (JUDGED,)),
+        # phases decided in this step, those of them that were a try, and stretches since a kind began to try
+        ("choices", "i8"),
+        ("tries", "i8"),
+        ("waited", "i8"),
         ("solo", "i8"),  # 1: worker 0 does this step without the others (`sharing.judge_step`)
+        ("pooled", "i8"),  # 1: this step has woken them
         ("left_at", "i8"),  # when the call returned that ended the last step; 0: on one thread, or unknown
         ("deadline", "i8"),
         ("spins", "i8"),  # pauses of a waiting worker before it sleeps

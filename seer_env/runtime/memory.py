@@ -42,10 +42,15 @@ EXPERIENCE = (
     "direct_units",
     "shared_ns",
     "shared_units",
+    "sooner",
+    "kept",
+    "measured",
+    "part",
     "turns",
     "patience",
-    "sooner",
     "last_shared",
+    "run",
+    "waited",
 )
 #: Estimates to start from, nanoseconds: high, so that no long phase is executed in one piece before
 #: its cost is known.
@@ -169,15 +174,17 @@ class Memory:
         known = self._experience.get(count, {})
         for name in EXPERIENCE:
             control[name] = known.get(name, 0)
-        control["streak"] = control["left_at"] = 0  # workers sleep, caches are cold: that does not count
+        # Workers sleep, caches are cold: that does not count.
+        for name in ("streak", "settled", "left_at"):
+            control[name] = 0
         control["parts"] = min(self.parts, count)
         self._used = count
 
     def share_again(self) -> None:
         """Share the next phases, with any number of workers, whatever shared ones took earlier."""
         for known in (self.control[0], *self._experience.values()):
-            for name in ("shared_ns", "shared_units", "turns", "patience"):
-                known[name][:] = 0
+            for name in ("shared_ns", "shared_units", "kept", "part", "turns", "patience", "waited"):
+                known[name] = np.zeros_like(known[name])
 
     # -- the pool of events --------------------------------------------------------------------------
 

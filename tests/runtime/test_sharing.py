@@ -1,4 +1,4 @@
-"""When a phase is shared: what is remembered of phases, and which way the next one is done."""
+"""When a phase is shared, and when a step wakes the other workers."""
 
 from __future__ import annotations
 
@@ -8,23 +8,10 @@ from numba import njit
 
 from seer_env.envs.phold import Phold
 from seer_env.runtime.engine import make_engine
+from seer_env.runtime.experience import RUN, SETTLED_IN, STEP, TRY_ALONE, likeness
 from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.phases import ACT, EXECUTE, OBSERVE, SETTLE
-from seer_env.runtime.sharing import (
-    EXPLORE,
-    EXPLORE_NS,
-    LASTING_NS,
-    MOST_PATIENCE,
-    MOVE_NS,
-    SETTLED_IN,
-    TRIED,
-    judge_step,
-    learn,
-    likeness,
-    remember,
-    sooner_shared,
-    worth_sharing,
-)
+from seer_env.runtime.sharing import MOST_TRIED, MOVE_NS, judge_step, learn, worth_sharing
 
 #: Entities ready in a round, and nanoseconds of one: work of 50 microseconds, where experience decides.
 ENTITIES, COST = 100, 500.0
@@ -36,34 +23,13 @@ def decide(control):
 
 
 @njit
-def note_alone(control, elapsed, events):
-    remember(
-        control,
-        control.direct_ns,
-        control.direct_units,
-        np.int64(EXECUTE),
-        np.int64(ENTITIES),
-        elapsed,
-        events,
-    )
-
-
-@njit
-def note_shared(control, elapsed, events):
-    remember(
-        control,
-        control.shared_ns,
-        control.shared_units,
-        np.int64(EXECUTE),
-        np.int64(ENTITIES),
-        elapsed,
-        events,
-    )
-
-
-@njit
 def learn_of(control, kind, elapsed, total):
     learn(control, np.int64(kind), elapsed, np.int64(total), np.int64(0))
+
+
+@njit
+def alike(row, total):
+    return likeness(row, total)
 
 
 @njit
@@ -71,106 +37,30 @@ def judge(control):
     judge_step(control)
 
 
-@njit
-def shared_is_sooner(control):
-    return sooner_shared(control, likeness(np.int64(0), np.int64(ENTITIES)))
-
-
 @pytest.fixture
 def control():
     """Two workers that have known no phase yet."""
     record = np.zeros(1, CONTROL)[0]
     record["threads"], record["share_ns"], record["clearly_ns"] = 2, 12_000.0, 2_000_000.0
-    record["streak"], record["event_cost"] = SETTLED_IN, COST
+    record["event_cost"] = COST
     return record
-
-
-def play(control, phases: int, alone: float, shared: float) -> list[bool]:
-    """Decide so many rounds of one event per entity, which take so long; which of them were shared."""
-    decisions = []
-    for _ in range(phases):
-        decisions.append(bool(decide(control)))
-        note = note_shared if decisions[-1] else note_alone
-        note(control, shared if decisions[-1] else alone, ENTITIES)
-    return decisions
 
 
 def test_small_work_is_never_shared_and_work_that_is_clear_beside_the_price_of_moving_it_always(control):
     control["share_ns"] = ENTITIES * COST
     assert not decide(control)
-    control["share_ns"], control["clearly_ns"] = 0.0, 40_000.0
-    play(control, 2 * EXPLORE, alone=50_000.0, shared=90_000.0)
+    control["share_ns"], control["clearly_ns"], control["part"][0] = 0.0, 40_000.0, TRY_ALONE
     assert not decide(control)
     control["event_cost"] = ENTITIES * COST * MOVE_NS / 9_900.0
-    assert all(decide(control) for _ in range(2 * EXPLORE))
+    assert all(decide(control) for _ in range(4 * RUN))
 
 
-def test_heavy_rounds_decide_where_light_ones_say_the_opposite(control):
-    """Sharing costs a round 20 microseconds and halves its work of 500 ns per event."""
-    for events in [ENTITIES // 10, 20 * ENTITIES] * 10:
-        note_alone(control, 500.0 * events, events)
-        note_shared(control, 20_000.0 + 250.0 * events, events)
-    assert shared_is_sooner(control) == 1
-
-
-def test_the_first_phases_after_a_change_of_way_do_not_count(control):
-    note_alone(control, 1000.0, ENTITIES)
-    before = control["direct_ns"].copy()
-    control["streak"] = SETTLED_IN - 1
-    note_alone(control, 1500.0, ENTITIES)
-    assert np.array_equal(control["direct_ns"], before)
-    control["streak"] = SETTLED_IN
-    note_alone(control, 1500.0, ENTITIES)
-    assert not np.array_equal(control["direct_ns"], before)
-
-
-def test_a_spoilt_phase_counts_as_at_most_twice_as_slow(control):
-    note_alone(control, 1000.0, ENTITIES)
-    note_alone(control, 1e9, ENTITIES)
-    assert control["direct_ns"].sum() == pytest.approx(TRIED * 1000.0 + 2.0 * 1000.0)
-
-
-def test_the_first_phases_are_shared(control):
+def test_a_round_is_shared_if_those_like_it_were_heavy_though_the_last_events_were_light(control):
+    """Of a step's rounds the first may be heavy and the last light."""
+    control["share_ns"], k = ENTITIES * COST, alike(np.int64(0), np.int64(ENTITIES))
+    assert not decide(control)
+    control["direct_ns"][k], control["direct_units"][k] = 60e3, ENTITIES
     assert decide(control)
-
-
-@pytest.mark.parametrize("shared_is_faster", [True, False])
-def test_the_slower_way_is_tried_less_and_less_but_not_never(control, shared_is_faster):
-    shared = 35_000.0 if shared_is_faster else 90_000.0
-    decisions = np.array(play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=shared))
-    slower = (decisions != shared_is_faster)[EXPLORE:]
-    waits = np.diff(np.flatnonzero(np.diff(slower.astype(int)) == 1))
-    assert (waits[1:] >= waits[:-1]).all()
-    assert waits.max() == min(MOST_PATIENCE, EXPLORE_NS / (COST * ENTITIES))
-    assert slower.mean() < 0.01
-
-
-def test_sharing_that_comes_to_lose_ends_before_the_next_try(control):
-    play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=35_000.0)
-    decisions = play(control, 4 * EXPLORE, alone=60_000.0, shared=90_000.0)
-    assert decisions.count(True) * 90_000.0 <= 2.5 * LASTING_NS
-    assert np.mean(decisions[-EXPLORE:]) < 0.1
-
-
-def test_a_second_core_that_comes_back_is_found_again(control):
-    play(control, 8 * MOST_PATIENCE, alone=60_000.0, shared=90_000.0)
-    decisions = play(control, 12 * MOST_PATIENCE, alone=60_000.0, shared=35_000.0)
-    assert np.mean(decisions[-EXPLORE:]) > 0.9
-
-
-def test_long_rounds_are_tried_both_ways_again_after_so_much_work_however_often_that_changed_nothing(control):
-    control["clearly_ns"], control["event_cost"] = np.inf, 20 * COST
-
-    @njit
-    def decide_long(control):
-        return worth_sharing(control, np.int64(EXECUTE), np.int64(ENTITIES), 20 * COST)
-
-    shared = []
-    for _ in range(8 * MOST_PATIENCE):
-        shared.append(bool(decide_long(control)))
-        (note_shared if shared[-1] else note_alone)(control, 2e6 if shared[-1] else 1e6, ENTITIES)
-    tries = np.flatnonzero(np.diff(np.array(shared[MOST_PATIENCE:], int)) == 1)
-    assert np.diff(tries).max() <= EXPLORE_NS / (20 * COST * ENTITIES)
 
 
 def play_steps(control, steps: int, alone: float, shared: float) -> np.ndarray:
@@ -180,12 +70,13 @@ def play_steps(control, steps: int, alone: float, shared: float) -> np.ndarray:
         judge(control)
         decisions.append(control["solo"] == 0)
         control["begun_at"], control["left_at"] = 0, shared if decisions[-1] else alone
+        control["pooled"] = decisions[-1]
     return np.array(decisions)
 
 
 def step_control(control):
     """As `control`, at the end of its first step."""
-    control["alone"], control["events"], control["streak"] = 1, 1000, 0
+    control["alone"], control["events"], control["pooled"] = 1, 1000, 1
     control["begun_at"], control["left_at"] = 0, 300_000
     return control
 
@@ -214,11 +105,6 @@ def test_one_step_of_a_rewound_world_does_not_count_as_one_of_a_row(control):
     assert np.array_equal(control["shared_ns"], known)
 
 
-def test_a_phase_whose_two_ways_take_as_long_is_shared(control):
-    """What one worker touches alone is dear to the next shared phase."""
-    assert np.mean(play(control, 4 * EXPLORE, alone=60_000.0, shared=62_000.0)) > 0.9
-
-
 def test_a_first_step_that_takes_long_decides_nothing(control):
     control = step_control(control)
     control["left_at"] = 1_900_000
@@ -238,6 +124,27 @@ def test_steps_of_little_work_wake_nobody_however_long_they_wait_for_the_others(
     assert decisions[200:].mean() < 0.1
 
 
+def test_a_step_in_which_ways_were_tried_does_not_count(control):
+    control = step_control(control)
+    play_steps(control, 1000, alone=240_000, shared=150_000)
+    known, turns = control["shared_ns"].copy(), control["turns"][STEP]
+    control["choices"], control["tries"], control["left_at"] = MOST_TRIED - 1, 1, 1_500_000
+    judge(control)
+    assert control["solo"] == 0
+    assert control["turns"][STEP] == turns
+    assert np.array_equal(control["shared_ns"], known)
+
+
+def test_a_step_that_has_woken_nobody_counts_as_one_done_alone(control):
+    control = step_control(control)
+    play_steps(control, 1000, alone=240_000, shared=150_000)
+    alone, shared = control["direct_ns"].copy(), control["shared_ns"].copy()
+    control["pooled"] = 0
+    judge(control)
+    assert np.array_equal(control["shared_ns"], shared)
+    assert not np.array_equal(control["direct_ns"], alone)
+
+
 @pytest.mark.parametrize("solo", [0, 1])
 def test_a_step_too_short_to_share_is_followed_by_one_like_it(control, solo):
     control = step_control(control)
@@ -248,7 +155,7 @@ def test_a_step_too_short_to_share_is_followed_by_one_like_it(control, solo):
 
 def test_a_step_that_is_done_alone_shares_no_phase_but_a_long_one(control):
     control["solo"] = 1
-    assert not any(decide(control) for _ in range(2 * EXPLORE))
+    assert not any(decide(control) for _ in range(4 * RUN))
     control["clearly_ns"] = -1.0
     assert decide(control)
 

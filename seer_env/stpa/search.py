@@ -42,7 +42,8 @@ class GuardedSearch:
         ladder: thread counts in rising order.
         start: the count to start from, on the ladder.
         rounds: blocks per candidate at the end.
-        keep: the start is the choice as long as none is faster by more than this share.
+        keep: fewer threads than the start's are chosen only if faster by more than this share, and the start
+            has all its blocks before that is decided.
         favoured: a number of threads, not always whole: of candidates as fast as each other, the nearest to
             it by ratio is the choice. With 1, the fewest threads are.
 
@@ -80,17 +81,16 @@ class GuardedSearch:
     def choice(self) -> int:
         """Of those whose median is within `TIE` of the best, the favoured; the start before any comparison.
 
-        And the start as long as none is faster by more than `keep`.
+        And the start instead of fewer threads that are not faster than it by more than `keep`.
         """
         medians = self.medians
         if self.unshared:
             return 1
         if len(medians) < 2:
             return self._start
-        best = min(medians.values())
-        if self.keep > 0.0 and medians.get(self._start, float("inf")) <= (1.0 + self.keep) * best:
-            return self._start
-        return min(self._equal(), key=lambda count: (abs(math.log2(count / self.favoured)), count))
+        best = min(self._equal(), key=lambda count: (abs(math.log2(count / self.favoured)), count))
+        kept = self.keep > 0.0 and best < self._start in medians
+        return self._start if kept and medians[self._start] <= (1.0 + self.keep) * medians[best] else best
 
     @property
     def medians(self) -> dict[int, float]:
@@ -178,7 +178,8 @@ class GuardedSearch:
 
     def _clearly_slower(self, count: int) -> bool:
         blocks = self.blocks[count]
-        if len(blocks) < CLIMB_ROUNDS or count == self.choice:
+        least = self._rounds if self.keep > 0.0 and count == self._start else CLIMB_ROUNDS
+        if len(blocks) < least or count == self.choice:
             return False
         best = min(self.medians.values())
         return statistics.median(blocks) > (1.0 + CLEARLY / len(blocks)) * best

@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadTuner"]
 
-#: Blocks per candidate on an episode's own steps: to confirm a remembered choice, to refine a rehearsed one,
-#: and to search again after a change.
-CONFIRM_ROUNDS, REFINE_ROUNDS, AGAIN_ROUNDS = 3, 6, 6
-#: A search behind a change of the steps' time leaves the choice alone unless another is faster by more than
-#: this. While another process has a core, more threads are no slower than one (`runtime.sharing.judge_step`),
-#: and faster again as soon as it is free.
+#: Blocks per candidate on an episode's own steps: to confirm a choice, to refine it, and to search again.
+ROUNDS = 6
+#: On an episode's own steps, fewer threads than before must be faster by more than this. With more, an engine
+#: does alone whatever is sooner alone, once it has found out (`runtime.sharing`), and shares again as soon as
+#: another process gives its core back.
 KEEP = 0.05
 #: Share of the preflight's budget that the predictor's trace may take.
 TRACE_SHARE = 0.25
@@ -113,7 +112,7 @@ class ThreadTuner:
         elif self._preflight_s > 0.0:
             self._preflight(Rehearsal(self._engine, reader, live, info, self._affinity))
         else:
-            self._begin_search(self.ladder, REFINE_ROUNDS)
+            self._begin_search(self.ladder)
         self._chosen = True
         self._doze()
 
@@ -123,7 +122,7 @@ class ThreadTuner:
         self._decide(remembered.threads, "remembered", reason)
         if remembered.step_s >= UNSHARED_S:
             at = self.ladder.index(remembered.threads)
-            self._begin_search({1, *self.ladder[max(0, at - 1) : at + 2]}, CONFIRM_ROUNDS)
+            self._begin_search({1, *self.ladder[max(0, at - 1) : at + 2]})
 
     def _preflight(self, rehearsal: Rehearsal) -> None:
         """Search on rehearsed steps, within the budget."""
@@ -146,11 +145,11 @@ class ThreadTuner:
             self._remember(search.medians[self.threads], events)
         undecided = search.rivals if search.finished or len(search.medians) > 1 else self.ladder
         if len(undecided) > 1:
-            self._begin_search(undecided, REFINE_ROUNDS)
+            self._begin_search(undecided)
         elif self.threads > 1 and search.medians[self.threads] < BLOCK_S:
             # Rehearsed steps follow each other at once. Behind a policy's inference, workers have fallen
             # asleep, and waking them is dear to a short step.
-            self._begin_search((1, self.threads), CONFIRM_ROUNDS)
+            self._begin_search((1, self.threads))
 
     def _warm_up(self, rehearsal: Rehearsal) -> float:
         """Rehearse a step, which touches memory for the first time; seconds that the way back may take."""
@@ -192,18 +191,18 @@ class ThreadTuner:
             self._fresh = False
             if not self._chosen:  # the episode began with a saved boundary, not with a reset
                 self._chosen = True
-                self._begin_search(self.ladder, REFINE_ROUNDS)
+                self._begin_search(self.ladder)
         elif self._search is not None:
             self._searched(self._search, seconds)
         elif watch.stepped(seconds):
             self._rearmed = True
             self._engine.share_again()  # what sharing takes may have changed too
-            self._begin_search(self.ladder, AGAIN_ROUNDS, KEEP)
+            self._begin_search(self.ladder)
         elif self._unsaved and watch.reference is not None:
             self._remember(watch.reference, self._engine.stats.events)
 
-    def _begin_search(self, candidates: Iterable[int], rounds: int, keep: float = 0.0) -> None:
-        self._search = GuardedSearch(sorted(candidates), self.threads, rounds, keep, self._start.favoured)
+    def _begin_search(self, candidates: Iterable[int]) -> None:
+        self._search = GuardedSearch(sorted(candidates), self.threads, ROUNDS, KEEP, self._start.favoured)
         self._engine.use_threads(self._search.threads)
 
     def _searched(self, search: GuardedSearch, seconds: float) -> None:

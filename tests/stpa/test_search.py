@@ -95,10 +95,25 @@ def test_a_gain_within_the_tie_does_not_count():
 
 
 @pytest.mark.parametrize(("one", "choice"), [(1e-3, 2), (0.96e-3, 2), (0.94e-3, 1), (1.5e-3, 2)])
-def test_a_search_may_keep_its_start_unless_another_is_clearly_faster(one, choice):
+def test_a_search_may_keep_its_start_unless_fewer_threads_are_clearly_faster(one, choice):
     search = GuardedSearch((1, 2), 2, keep=0.05)
     drive(search, {1: one, 2: 1e-3}.__getitem__)
     assert search.choice == choice
+
+
+def test_a_search_that_may_keep_its_start_leaves_it_for_more_threads():
+    search = GuardedSearch((1, 2), 1, keep=0.05)
+    drive(search, {1: 1e-3, 2: 0.97e-3}.__getitem__)
+    assert search.choice == 2
+
+
+def test_a_start_that_may_be_kept_has_all_its_blocks():
+    """The second core was away while its first ones ran."""
+    times = iter([9e-3, 9e-3, *[1e-3] * 90])
+    search = GuardedSearch((1, 2), 2, rounds=6, keep=0.05)
+    drive(search, lambda threads: 1.2e-3 if threads == 1 else next(times))
+    assert len(search.blocks[2]) == 6
+    assert search.choice == 2
 
 
 def test_a_gain_beyond_the_tie_counts():

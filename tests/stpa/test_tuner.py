@@ -93,10 +93,23 @@ def test_more_threads_for_short_steps_are_confirmed_where_a_policy_infers_betwee
     reset(made)
     assert made.threads == 2
     engine.curve = {1: 1e-3, 2: 1.6e-3, 3: 2e-3, 4: 3e-3}  # workers have fallen asleep in between
-    step(made, engine, 40)
+    step(made, engine, 80)
     assert [(decision.threads, decision.source) for decision in made.decisions] == [
         (2, "preflight"),
         (1, "steps"),
+    ]
+
+
+def test_first_steps_do_not_send_a_choice_back_for_a_small_gain(monkeypatch):
+    """With more threads an engine does alone what is sooner alone, once it has found out."""
+    engine = StageEngine({1: 3e-3, 2: 1e-3, 3: 2e-3, 4: 3e-3})
+    made = stage(monkeypatch, engine)
+    reset(made)
+    engine.curve = {1: 1e-3, 2: 1.04e-3, 3: 2e-3, 4: 3e-3}
+    step(made, engine, 80)
+    assert [(decision.threads, decision.source) for decision in made.decisions] == [
+        (2, "preflight"),
+        (2, "steps"),
     ]
 
 

@@ -23,6 +23,8 @@ STRETCH = 64
 #: tried shared, and again as many as patience says are done the sooner way. Each such round doubles the
 #: patience, as long as that does not change which way is sooner.
 RUN, PATIENCE, MOST_PATIENCE = 16, 64, 6_400
+#: Where that takes long, tries are shorter: beside the work between two of them, one in so many at most.
+SHORTEST_RUN, TRIED_SHARE = 6, 40
 #: The parts of such a round.
 AFTER_SHARED, TRY_ALONE, AFTER_ALONE, TRY_SHARED = range(4)
 #: Stretches until a kind of phase may try: whole steps come first. And until another one may, should the
@@ -105,7 +107,11 @@ def next_part(control, row, at_most):
     part = control.part[row]
     trying = part in (TRY_ALONE, TRY_SHARED)
     patience = max(min(control.patience[row], at_most), PATIENCE)
-    if control.turns[row] < (RUN if trying else patience if control.patience[row] > 0 else 2 * RUN):
+    if trying:
+        lasts = max(SHORTEST_RUN, min(RUN, at_most // TRIED_SHARE))
+    else:
+        lasts = patience if control.patience[row] > 0 else 2 * RUN
+    if control.turns[row] < lasts:
         return
     if row != STEP:
         if not trying and control.waited < FIRST:

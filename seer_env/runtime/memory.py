@@ -11,6 +11,7 @@ from seer_env.machine import effective_cpus
 from seer_env.runtime.atomics import FANOUT
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.buffers import Buffers
+from seer_env.runtime.experience import PATIENCE, STEP, TRY_SHARED
 from seer_env.runtime.grid import cells_of
 from seer_env.runtime.grid_queries import NEAR_BUFFER
 from seer_env.runtime.layout import (
@@ -181,10 +182,10 @@ class Memory:
         self._used = count
 
     def share_again(self) -> None:
-        """Share the next phases, with any number of workers, whatever shared ones took earlier."""
-        for known in (self.control[0], *self._experience.values()):
-            for name in ("shared_ns", "shared_units", "kept", "part", "turns", "patience", "waited"):
-                known[name] = np.zeros_like(known[name])
+        """With other numbers of workers than now, try next whether steps are sooner shared."""
+        for count, known in self._experience.items():
+            if count != self._used:
+                known["part"][STEP], known["turns"][STEP], known["patience"][STEP] = TRY_SHARED, 0, PATIENCE
 
     # -- the pool of events --------------------------------------------------------------------------
 

@@ -196,7 +196,7 @@ class ThreadTuner:
             self._searched(self._search, seconds)
         elif watch.stepped(seconds):
             self._rearmed = True
-            self._engine.share_again()  # what sharing takes may have changed too
+            self._engine.share_again()  # what is known of other numbers of threads is old
             self._begin_search(self.ladder)
         elif self._unsaved and watch.reference is not None:
             self._remember(watch.reference, self._engine.stats.events)

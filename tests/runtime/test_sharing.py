@@ -8,7 +8,17 @@ from numba import njit
 
 from seer_env.envs.phold import Phold
 from seer_env.runtime.engine import make_engine
-from seer_env.runtime.experience import RUN, SETTLED_IN, STEP, TRY_ALONE, likeness
+from seer_env.runtime.experience import (
+    AFTER_ALONE,
+    MOST_PATIENCE,
+    PATIENCE,
+    RUN,
+    SETTLED_IN,
+    STEP,
+    TRY_ALONE,
+    TRY_SHARED,
+    likeness,
+)
 from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.phases import ACT, EXECUTE, OBSERVE, SETTLE
 from seer_env.runtime.sharing import MOST_TRIED, MOVE_NS, judge_step, learn, worth_sharing
@@ -183,17 +193,16 @@ def test_what_was_learned_at_one_thread_count_is_kept_for_it():
     assert not control["streak"].any()  # the first phases behind a change do not count
 
 
-def test_an_engine_that_is_told_to_shares_again():
-    engine = make_engine(Phold(256), "seer", 2)
-    control = engine._memory.control
-    for name in ("direct_ns", "direct_units", "shared_ns", "shared_units"):
-        control[name] = 1.0
+def test_an_engine_that_is_told_to_tries_to_share_steps_with_other_numbers_of_threads():
+    engine = make_engine(Phold(256), "seer", 4)
+    part, patience = (engine._memory.control[name][0] for name in ("part", "patience"))
+    part[:], patience[:] = AFTER_ALONE, MOST_PATIENCE
     engine.use_threads(1)
     engine.share_again()
-    assert not control["shared_units"].any()
-    engine.use_threads(2)
-    assert not control["shared_units"].any()
-    assert control["direct_units"].all()
+    assert part.tolist() == [0, 0, 0, 0]
+    engine.use_threads(4)
+    assert part.tolist() == [AFTER_ALONE, AFTER_ALONE, AFTER_ALONE, TRY_SHARED]
+    assert patience.tolist() == [MOST_PATIENCE, MOST_PATIENCE, MOST_PATIENCE, PATIENCE]
 
 
 def test_steps_that_are_replayed_on_one_thread_say_nothing_of_those_on_two():

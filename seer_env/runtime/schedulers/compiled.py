@@ -197,7 +197,7 @@ class CompiledEngine(Engine):
 
     @exclusive
     def share_again(self) -> None:
-        """Try anew what it takes to share phases and steps (`runtime.sharing`)."""
+        """With other numbers of threads than now, try next whether steps are sooner shared."""
         self._memory.share_again()
 
     @exclusive

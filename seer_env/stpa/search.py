@@ -21,6 +21,9 @@ __all__ = ["BLOCK_S", "MOST_ROUNDS", "TIE", "UNSHARED_S", "GuardedSearch"]
 
 #: A block lasts at least this long, and at least one step: long against a wake-up and against the clock.
 BLOCK_S = 4e-3
+#: Short steps on another count than the last block's first warm up, with more threads for so long: workers
+#: have slept, and a core that a hypervisor has put to sleep takes a millisecond to be back.
+WARM_S = 2e-3
 #: A step shorter than this holds nothing that is worth waking a second worker for.
 UNSHARED_S = 20e-6
 #: Blocks of a candidate before it can be judged, and before it counts as measured well enough. Judged by one
@@ -42,8 +45,9 @@ class GuardedSearch:
         ladder: thread counts in rising order.
         start: the count to start from, on the ladder.
         rounds: blocks per candidate at the end.
-        keep: fewer threads than the start's are chosen only if faster by more than this share, and the start
-            has all its blocks before that is decided.
+        keep: fewer threads than the start's are chosen only if faster by more than this share than the start
+            in the better of its blocks, of which it has all before that is decided: a core that is taken away
+            meanwhile makes more threads slower, and nothing makes them faster.
         favoured: a number of threads, not always whole: of candidates as fast as each other, the nearest to
             it by ratio is the choice. With 1, the fewest threads are.
 
@@ -89,8 +93,11 @@ class GuardedSearch:
         if len(medians) < 2:
             return self._start
         best = min(self._equal(), key=lambda count: (abs(math.log2(count / self.favoured)), count))
-        kept = self.keep > 0.0 and best < self._start in medians
-        return self._start if kept and medians[self._start] <= (1.0 + self.keep) * medians[best] else best
+        if self.keep > 0.0 and best < self._start in medians:
+            blocks = sorted(self.blocks[self._start])
+            if blocks[len(blocks) // 4] <= (1.0 + self.keep) * medians[best]:
+                return self._start
+        return best
 
     @property
     def medians(self) -> dict[int, float]:
@@ -162,13 +169,13 @@ class GuardedSearch:
 
     def _block(self, count: int) -> Generator[int, float, None]:
         """Steps on `count` threads; the first short ones after a change of count are only to warm up."""
-        if count != self._last:
-            self._last = count
+        seconds = yield count
+        if count != self._last and seconds < BLOCK_S:
+            warm = seconds
+            while count > self._last and warm < WARM_S:
+                warm += yield count
             seconds = yield count
-            if seconds < BLOCK_S:
-                seconds = yield count
-        else:
-            seconds = yield count
+        self._last = count
         spent, steps = seconds, 1
         best = min(self.medians.values(), default=float("inf"))
         while spent < BLOCK_S and not (steps >= 3 and spent > FAR * steps * best):

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from seer_env.stpa.search import BLOCK_S, CLIMB_ROUNDS, TIE, UNSHARED_S, GuardedSearch
+from seer_env.stpa.search import BLOCK_S, CLIMB_ROUNDS, TIE, UNSHARED_S, WARM_S, GuardedSearch
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16)
 
@@ -166,8 +166,22 @@ def test_a_much_slower_candidate_is_left_after_few_blocks():
 def test_bad_blocks_are_cut_short():
     search = GuardedSearch((1, 2), 1)
     asked = drive(search, {1: 1e-4, 2: 4e-4}.__getitem__)
-    # Of each block: a first step to warm up, and three.
-    assert asked.count(2) <= 4 * CLIMB_ROUNDS
+    # Of each block: the steps that warm up, and three.
+    assert asked.count(2) <= (WARM_S / 4e-4 + 3) * CLIMB_ROUNDS
+
+
+def test_workers_that_have_slept_warm_up_before_their_block():
+    search = GuardedSearch((1, 2), 1)
+    asleep = True
+
+    def seconds(threads: int) -> float:
+        nonlocal asleep
+        took = 1e-3 if threads == 1 else WARM_S if asleep else 5e-4
+        asleep = threads == 1
+        return took
+
+    drive(search, seconds)
+    assert set(search.blocks[2]) == {5e-4}
 
 
 def test_before_anything_is_compared_the_start_stands():

@@ -13,6 +13,7 @@ from worlds import Lamps, Ring
 from seer_env.stpa import tuner
 from seer_env.stpa.report import Proposal
 from seer_env.stpa.tuner import configuration
+from seer_env.stpa.watch import SUSTAINED
 
 TWO_BEST = {1: 2e-3, 2: 1e-3, 3: 1.5e-3, 4: 3e-3}
 FOUR_BEST = {1: 8e-3, 2: 4e-3, 3: 2.7e-3, 4: 2e-3}
@@ -265,6 +266,7 @@ def settled(monkeypatch, curve: dict[int, float]):
     step(made, engine, 300)
     while made.report().searching:
         step(made, engine, 1)
+    step(made, engine, SUSTAINED)  # which are the watch's reference
     return made, engine
 
 

@@ -20,6 +20,7 @@ from seer_env.errors import ModelError, SeerError
 from seer_env.html import stats_html
 from seer_env.model import EventModel
 from seer_env.roster import Roster
+from seer_env.runtime.buffers import Buffers
 from seer_env.runtime.engine import Engine, Outputs, make_engine
 from seer_env.runtime.stats import StepStats
 from seer_env.stpa.choosing import ChoosesThreads
@@ -153,7 +154,8 @@ class Episode(ChoosesThreads):
         block = self._reader.from_array(actions, self._roster)
         self._actions_s, self._dicts_s = perf_counter() - start, 0.0
         if not self._roster.live_names:
-            outputs, nobody = self._engine.new_outputs(), np.zeros(len(self.possible_agents), bool)
+            outputs = self._engine.new_outputs(buffers=Buffers())  # another thread may have the engine
+            nobody = np.zeros(len(self.possible_agents), bool)
             return StepArrays(*outputs[:3], nobody, nobody.copy())
         truncated = self._advance(block)
         outputs = self._engine.outputs

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from seer_env.bench.results import Results
 
-#: A contender's threads are those of one network's operations; actor and critic train beside each other.
-#: Windows have one: two slow these worlds' loops down, where the policy infers between windows. The plain
-#: loop is the better of networks on one thread and on two.
+#: A contender's threads are those of one network's operations; actor and critic train beside each other, and
+#: windows have as many threads as their env chooses. The plain loop is the better of networks on one thread
+#: and on two.
 PLAIN = (Contender("plain loop"), Contender("plain loop", 2))
 RING, AHEAD, BOTH = Contender("ring"), Contender("asynchronous"), Contender("ring and asynchronous")
 SETTINGS: dict[Contender, dict[str, Any]] = {
@@ -138,9 +138,7 @@ def training(
     from seer_env.training.trainer import one_update, set_up
 
     torch.set_num_threads(contender.threads)
-    config = TrainConfig(
-        **settings, **SETTINGS[contender], threads=1, torch_threads=contender.threads, updates=ENDLESS
-    )
+    config = TrainConfig(**settings, **SETTINGS[contender], torch_threads=contender.threads, updates=ENDLESS)
     learner, rollouts = set_up(config)
     stack.callback(rollouts.close)
     rollouts.reset(config.seed)

@@ -24,7 +24,7 @@ ITS_LIST = getrefcount(_LIST[0])
 
 
 class Buffers:
-    """Makes arrays as NumPy does, in memory of earlier ones of the same size that are gone.
+    """Makes arrays as NumPy does, in memory of earlier ones of the same size that are gone; for one caller.
 
     An array is a view of the memory, which NumPy keeps alive for each view of it and for each view of that:
     memory whose list alone holds it has no reader left. (A finaliser could tell too, but swallows a Ctrl-C
@@ -39,21 +39,38 @@ class Buffers:
         size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
         if size < LARGE:
             return np.empty(shape, dtype)
-        return self._memory(size).view(dtype).reshape(shape)
+        memory = self._free(size)
+        if memory is None:
+            memory = self._keep(np.empty(size, np.uint8))
+        return memory.view(dtype).reshape(shape)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
-        """`empty`, zeroed."""
-        array = self.empty(shape, dtype)
-        array.reshape(-1).view(np.uint8).fill(0)
-        return array
+        """`numpy.zeros`, likewise."""
+        size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
+        if size < LARGE:
+            return np.zeros(shape, dtype)
+        memory = self._free(size)
+        if memory is None:
+            memory = self._keep(np.zeros(size, np.uint8))  # whose pages nobody touches here
+        else:
+            memory.fill(0)
+        return memory.view(dtype).reshape(shape)
 
-    def _memory(self, size: int) -> np.ndarray:
-        """Bytes that nobody else holds."""
-        kept = self._kept.setdefault(size, [])
+    def forget(self) -> None:
+        """Let go of all memory that is kept: other sizes are to come, or none."""
+        self._kept.clear()
+
+    def _free(self, size: int) -> np.ndarray | None:
+        """So many bytes that nobody else holds."""
+        kept = self._kept.get(size, [])
         for at in range(len(kept)):
             if getrefcount(kept[at]) == ITS_LIST:
                 return kept[at]
+        return None
+
+    def _keep(self, memory: np.ndarray) -> np.ndarray:
+        kept = self._kept.setdefault(len(memory), [])
         if len(kept) == MOST_KEPT:
-            kept.pop(0)  # somebody keeps it for long
-        kept.append(np.empty(size, np.uint8))
-        return kept[-1]
+            kept.pop(0)  # somebody has held it for long
+        kept.append(memory)
+        return memory

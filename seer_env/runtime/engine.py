@@ -174,9 +174,13 @@ class Engine(OneCaller, ABC):
         outputs.rewards[:] = 0.0
         outputs.terminated[:] = False
 
-    def new_outputs(self, zeroed: bool = True) -> Outputs:
-        """Outputs in memory that nobody holds; not zeroed, they are whatever was there."""
-        make = self._buffers.zeros if zeroed else self._buffers.empty
+    def new_outputs(self, zeroed: bool = True, buffers: Buffers | None = None) -> Outputs:
+        """Outputs in memory that nobody holds, of other buffers than the engine's if any are given.
+
+        Not zeroed, they are whatever was there.
+        """
+        buffers = buffers or self._buffers
+        make = buffers.zeros if zeroed else buffers.empty
         agents, info = self._n_agents, self._info
         return Outputs(
             make((agents, self._observation_size), np.float32),

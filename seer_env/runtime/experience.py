@@ -25,6 +25,8 @@ STRETCH = 64
 RUN, PATIENCE, MOST_PATIENCE = 16, 64, 6_400
 #: Where that takes long, tries are shorter: beside the work between two of them, one in so many at most.
 SHORTEST_RUN, TRIED_SHARE = 6, 40
+#: Where steps are done alone, no phase is tried. So when steps are tried shared, all phases are, for a run.
+FORCED = RUN + 1
 #: The parts of such a round.
 AFTER_SHARED, TRY_ALONE, AFTER_ALONE, TRY_SHARED = range(4)
 #: Stretches until a kind of phase may try: whole steps come first. And until another one may, should the
@@ -68,6 +70,7 @@ def begin_stretches(control):
     control.since[:] = 0
     control.choices, control.tries = 0, 0
     control.waited += 1
+    control.forced = max(int64(0), control.forced - 1)
 
 
 @kernel
@@ -80,12 +83,14 @@ def chosen(control, row, k, at_most):
     if fresh:
         control.waited += control.since[row] > 0
         control.stretch[row] += 1
-        next_part(control, row, at_most)
+        if row == STEP or control.forced == 0:
+            next_part(control, row, at_most)
     control.since[row] += 1
-    control.turns[row] += 1
-    control.choices += 1
-    control.tries += control.part[row] in (TRY_ALONE, TRY_SHARED)
+    control.turns[row] += row == STEP or control.forced == 0
     shared = way(control, row, k)
+    if row != STEP:
+        control.choices += 1
+        control.tries += shared != control.sooner[k]
     if shared == control.last_shared[row]:
         control.streak[row] += 1
     else:
@@ -119,6 +124,8 @@ def next_part(control, row, at_most):
         control.waited = FIRST if trying else FIRST - TRYING
     control.turns[row] = 0
     control.part[row] = (part + 1) % 4
+    if row == STEP and control.part[row] == TRY_SHARED:
+        control.forced = FORCED
     if control.part[row] == AFTER_SHARED or control.patience[row] == 0:
         control.patience[row] = min(2 * patience, MOST_PATIENCE)
 
@@ -134,7 +141,7 @@ def way(control, row, k):
         elif sooner != control.sooner[k] and control.kept[k] > RUN:
             control.sooner[k], control.kept[k], control.patience[row] = sooner, 0, PATIENCE
     control.kept[k] += 1
-    if control.part[row] == TRY_SHARED:
+    if control.part[row] == TRY_SHARED or (control.forced > 0 and row != STEP):
         return int64(1)
     if control.part[row] == TRY_ALONE:
         return int64(0)

@@ -168,7 +168,7 @@ WORKER = np.dtype(
 )
 assert WORKER.itemsize % ALIGNMENT == 0, WORKER.itemsize
 
-#: Three kinds of phase and whole steps, by the logarithm of their items: see `sharing.likeness`.
+#: Three kinds of phase and whole steps, by the logarithm of their items: see `experience.likeness`.
 JUDGED = 4
 LIKENESSES = JUDGED * 24
 
@@ -213,7 +213,7 @@ CONTROL = np.dtype(
         ("settling", "i8"),  # items of the shared EXECUTE that is being settled, or 0
         ("executed_from", "i8"),  # when that one was published
         ("executed_events", "i8"),  # what it executed
-        # wall time of phases like this one (`sharing.likeness`), alone and shared, and the events or items
+        # wall time of phases like this one (`experience.likeness`), alone and shared, and the events or items
         # they did in it, both fading: what decides where sharing may not pay
         ("direct_ns", "f8", (LIKENESSES,)),
         ("direct_units", "f8", (LIKENESSES,)),
@@ -237,10 +237,12 @@ CONTROL = np.dtype(
         ("streak", "i8", (JUDGED,)),
         ("run", "i8", (JUDGED,)),
         ("settled", "i8", (JUDGED,)),
-        # phases decided in this step, those of them that were a try, and stretches since a kind began to try
+        # phases decided in this step, those of them done another way than was sooner, stretches since a kind
+        # of phase began to try, and steps for which all phases are shared
         ("choices", "i8"),
         ("tries", "i8"),
         ("waited", "i8"),
+        ("forced", "i8"),
         ("solo", "i8"),  # 1: worker 0 does this step without the others (`sharing.judge_step`)
         ("pooled", "i8"),  # 1: this step has woken them
         ("left_at", "i8"),  # when the call returned that ended the last step; 0: on one thread, or unknown

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 #: Slots for emissions beyond the pending events, at first; running out of them replays the step.
 FIRST_SLOTS = 1024
-#: Words of `control`: what `sharing` has learned of phases at one thread count, which another does not share.
+#: Words of `control`: what `experience` knows of phases and steps at one thread count, which another does not
+#: share.
 EXPERIENCE = (
     "direct_ns",
     "direct_units",

@@ -45,9 +45,9 @@ def worth_sharing(control, kind, total, cost):
     phases of middling work some are done alone and some shared, and the next ones as is faster.
     """
     units = total * cost / control.event_cost if kind == EXECUTE else float(total)
-    row = row_of(kind)
-    work = total * cost if row < 0 else max(total * cost, alone_ns(control, likeness(row, total), units))
-    if work <= control.share_ns and total <= MOST_ITEMS:
+    row, work = row_of(kind), total * cost
+    usual = work if row < 0 else max(work, alone_ns(control, likeness(row, total), units))
+    if usual <= control.share_ns and total <= MOST_ITEMS:
         return False
     if control.threads == 1:
         return True
@@ -57,7 +57,7 @@ def worth_sharing(control, kind, total, cost):
         return False
     if row < 0:
         return True
-    return chosen(control, row, likeness(row, total), int64(EXPLORE_NS / work))
+    return chosen(control, row, likeness(row, total), int64(EXPLORE_NS / usual))
 
 
 @kernel
@@ -66,7 +66,7 @@ def judge_step(control):
 
     A step that shares a phase waits at its end until every worker has come and gone, which takes milliseconds
     where another process has a core. No phase shows that, whole steps do. Those of much work are worth it
-    anyhow; by time, one of the two ways might never count, or none of the steps that waited longest.
+    anyhow, by what items cost now: by what either way has taken, one of them might never be tried again.
     """
     took, done = float(control.left_at - control.begun_at), control.events + control.n_agents
     known = control.left_at != 0 and control.alone != 0
@@ -78,7 +78,7 @@ def judge_step(control):
         control.streak[STEP], control.settled[STEP] = 0, 0
         return
     k = likeness(STEP, done)
-    if max(work_of_step(control), alone_ns(control, k, done)) > control.clearly_ns:
+    if work_of_step(control) > control.clearly_ns:
         return
     if took <= control.share_ns or spoilt:
         control.solo = before

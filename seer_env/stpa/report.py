@@ -182,9 +182,10 @@ def why(search: GuardedSearch, where: str) -> str:
     if search.unshared:
         return f"{mine}: too short to share"
     if fastest != choice:
-        gain = medians[choice] / medians[fastest] - 1.0
-        if search.keep > 0.0 and fastest < choice:
-            return f"{mine}; {fastest} gain {gain:.1%}, less than the {search.keep:.0%} that fewer have to"
+        kept, gain = search.gain_on_start(fastest), medians[choice] / medians[fastest] - 1.0
+        if kept is not None:
+            least = f"less than the {search.keep:.0%} that fewer have to"
+            return f"{mine}; {fastest} gain {kept:.1%} on its better blocks, {least}"
         to = f"to the predicted {search.favoured:.1f}" if search.favoured > 1.0 else "to fewer"
         return f"{mine}; {fastest} gain {gain:.1%}, less than {TIE:.0%}, and ties go {to}"
     second = min((count for count in medians if count != choice), key=lambda count: medians[count])

@@ -6,7 +6,8 @@ and so can be driven by rehearsed steps as well as by an episode's own.
 - The lowest rung, one thread, is always measured: more threads have to be seen to be faster.
 - It climbs from where it starts, by rungs of the ladder, and goes only where a neighbour has been faster.
 - Candidates take turns in short blocks of steps, forth and back, so that a slow moment of the machine or a
-  world whose steps grow hits them alike. A candidate is judged by the median of its blocks.
+  world whose steps grow hits them alike. A candidate is judged by the median of its blocks, but for a start
+  that is to be kept if it can be.
 - A candidate that is clearly slower is left out; a block that goes badly is cut short.
 - Ties go to the count that a predictor favours, else to fewer threads.
 """
@@ -87,17 +88,23 @@ class GuardedSearch:
 
         And the start instead of fewer threads that are not faster than it by more than `keep`.
         """
-        medians = self.medians
         if self.unshared:
             return 1
-        if len(medians) < 2:
+        if len(self.medians) < 2:
             return self._start
         best = min(self._equal(), key=lambda count: (abs(math.log2(count / self.favoured)), count))
-        if self.keep > 0.0 and best < self._start in medians:
-            blocks = sorted(self.blocks[self._start])
-            if blocks[len(blocks) // 4] <= (1.0 + self.keep) * medians[best]:
-                return self._start
-        return best
+        return best if self.gain_on_start(best) is None else self._start
+
+    def gain_on_start(self, fewer: int) -> float | None:
+        """How much faster fewer threads are than the start, where that is too little for them to be chosen.
+
+        The start is judged by the lower quartile of its blocks.
+        """
+        blocks, medians = sorted(self.blocks.get(self._start, [])), self.medians
+        if self.keep == 0.0 or fewer >= self._start or not blocks:
+            return None
+        gain = blocks[len(blocks) // 4] / medians[fewer] - 1.0
+        return gain if gain <= self.keep else None
 
     @property
     def medians(self) -> dict[int, float]:
@@ -144,7 +151,8 @@ class GuardedSearch:
         Where many threads are all as good as each other, fewer may be better, as more can hardly be.
         """
         at = self._ladder.index(min(self._equal(), default=self.choice))
-        return tuple(sorted({self._ladder[0], self.choice, *self._ladder[max(0, at - 1) : at + 2]}))
+        kept = {self._start} if self.keep > 0.0 else set()
+        return tuple(sorted({self._ladder[0], self.choice, *kept, *self._ladder[max(0, at - 1) : at + 2]}))
 
     def _equal(self) -> list[int]:
         """The candidates whose median is within `TIE` of the best."""

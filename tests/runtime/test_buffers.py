@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -17,10 +19,8 @@ def address(array: np.ndarray) -> int:
 
 def test_memory_of_an_array_that_is_gone_is_used_again():
     buffers = Buffers()
-    first = buffers.empty(ROWS, np.float64)
-    at = address(first)
-    del first
-    assert address(buffers.empty((2, ROWS // 2), np.float64)) == at
+    memory = id(buffers.empty(ROWS, np.float64).base)
+    assert id(buffers.empty((2, ROWS // 2), np.float64).base) == memory
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,29 @@ def test_small_arrays_own_their_memory():
 def test_arrays_kept_for_long_do_not_end_reuse():
     buffers = Buffers()
     held = [buffers.empty(ROWS, np.float64) for _ in range(2 * MOST_KEPT)]
-    addresses = {address(buffers.empty(ROWS, np.float64)) for _ in range(5)}
-    assert len(addresses) == 1
-    assert addresses.isdisjoint(map(address, held))
+    memories = [id(buffers.empty(ROWS, np.float64).base) for _ in range(5)]
+    assert len(set(memories)) == 1
+    assert memories[0] not in [id(array.base) for array in held]
+
+
+def test_memory_that_is_forgotten_is_not_used_again():
+    buffers = Buffers()
+    array = buffers.empty(ROWS, np.float64)
+    memory = weakref.ref(array.base)
+    del array
+    assert memory() is not None
+    buffers.forget()
+    assert memory() is None
+
+
+@pytest.mark.parametrize("scheduler", ["serial", "python"])
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_closed_engine_keeps_no_memory(scheduler, copies):
+    env = make("flock_v0", n_agents=3000, scheduler=scheduler, **({} if copies == 1 else {"copies": copies}))
+    env.reset_arrays(1)
+    engine = env._engine
+    env.close()
+    assert not engine._buffers._kept
 
 
 def test_arrays_without_rows_or_columns_can_be_had():

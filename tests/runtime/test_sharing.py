@@ -10,6 +10,7 @@ from seer_env.envs.phold import Phold
 from seer_env.runtime.engine import make_engine
 from seer_env.runtime.experience import (
     AFTER_ALONE,
+    EXPLORE_NS,
     MOST_PATIENCE,
     PATIENCE,
     RUN,
@@ -21,7 +22,7 @@ from seer_env.runtime.experience import (
 )
 from seer_env.runtime.layout import CONTROL
 from seer_env.runtime.phases import ACT, EXECUTE, OBSERVE, SETTLE
-from seer_env.runtime.sharing import MOST_TRIED, MOVE_NS, judge_step, learn, worth_sharing
+from seer_env.runtime.sharing import MOST_TRIED, MOVE_NS, judge_step, learn, remember, worth_sharing
 
 #: Entities ready in a round, and nanoseconds of one: work of 50 microseconds, where experience decides.
 ENTITIES, COST = 100, 500.0
@@ -35,6 +36,14 @@ def decide(control):
 @njit
 def learn_of(control, kind, elapsed, total):
     learn(control, np.int64(kind), elapsed, np.int64(total), np.int64(0))
+
+
+@njit
+def note(control, shared, elapsed, events):
+    walls = control.direct_ns, control.direct_units
+    if shared:
+        walls = control.shared_ns, control.shared_units
+    remember(control, *walls, np.int64(EXECUTE), np.int64(ENTITIES), elapsed, events)
 
 
 @njit
@@ -81,6 +90,18 @@ def play_steps(control, steps: int, alone: float, shared: float) -> np.ndarray:
         decisions.append(control["solo"] == 0)
         control["begun_at"], control["left_at"] = 0, shared if decisions[-1] else alone
         control["pooled"] = decisions[-1]
+    return np.array(decisions)
+
+
+def play_whole(control, steps: int, alone: float, shared: float) -> np.ndarray:
+    """Take so many steps of one round of 1,000 events, all of it; in which of them it was shared."""
+    decisions = []
+    for _ in range(steps):
+        judge(control)
+        decisions.append(control["solo"] == 0 and bool(decide(control)))
+        took = shared if decisions[-1] else alone
+        note(control, decisions[-1], took, 1000)
+        control["begun_at"], control["left_at"], control["pooled"] = 0, took, decisions[-1]
     return np.array(decisions)
 
 
@@ -132,6 +153,41 @@ def test_steps_of_little_work_wake_nobody_however_long_they_wait_for_the_others(
     control["event_cost"] = 240.0
     decisions = play_steps(step_control(control), 1000, alone=240_000, shared=4_000_000)
     assert decisions[200:].mean() < 0.1
+
+
+def test_one_long_step_alone_does_not_have_the_next_ones_shared_for_ever(control):
+    """A process that held the core took it to two milliseconds, from where on work is clearly worth it."""
+    control = step_control(control)
+    while control["part"][STEP] != TRY_ALONE:
+        play_whole(control, 1, alone=240_000, shared=720_000)
+    play_whole(control, SETTLED_IN + 1, alone=2_540_000, shared=720_000)
+    decisions = play_whole(control, 4000, alone=240_000, shared=720_000)
+    assert decisions[500:].mean() < 0.1
+
+
+def test_slow_steps_alone_do_not_have_the_next_ones_shared_for_ever(control):
+    control = step_control(control)
+    play_whole(control, 4000, alone=1_200_000, shared=6_000_000)
+    play_whole(control, 50, alone=3_600_000, shared=6_000_000)
+    assert play_whole(control, 4000, alone=1_200_000, shared=6_000_000)[1000:].mean() < 0.1
+
+
+def test_a_try_of_steps_done_alone_lasts_a_run(control):
+    control = step_control(control)
+    play_whole(control, 1000, alone=240_000, shared=150_000)
+    while control["part"][STEP] != TRY_ALONE:
+        play_whole(control, 1, alone=240_000, shared=150_000)
+    shared = play_whole(control, RUN + 1, alone=240_000, shared=150_000)
+    assert shared.tolist() == (RUN - 1) * [False] + 2 * [True]
+
+
+@pytest.mark.parametrize(("alone", "shared"), [(300_000, 160_000), (60_000, 35_000)])
+def test_a_core_that_comes_back_is_used_again_when_steps_are_next_tried_shared(control, alone, shared):
+    control = step_control(control)
+    play_whole(control, 20_000, alone, shared=5 * alone)
+    decisions = play_whole(control, 3 * MOST_PATIENCE, alone, shared)
+    again = np.flatnonzero(np.convolve(decisions, np.ones(200) / 200, "valid") > 0.9)[0]
+    assert again <= 1.2 * min(2 * MOST_PATIENCE, 2 * EXPLORE_NS / alone)
 
 
 def test_a_step_in_which_ways_were_tried_does_not_count(control):

@@ -112,7 +112,7 @@ def test_why_a_search_kept_its_start():
     search = GuardedSearch((1, 2), 2, keep=0.05)
     while not search.finished:
         search.stepped({1: 1e-3, 2: 1.03e-3}[search.threads])
-    gain = "1 gain 3.0%, less than the 5% that fewer have to"
+    gain = "1 gain 3.0% on its better blocks, less than the 5% that fewer have to"
     assert why(search, "steps") == f"1.030 ms per step in steps; {gain}"
 
 

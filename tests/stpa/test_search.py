@@ -170,6 +170,14 @@ def test_bad_blocks_are_cut_short():
     assert asked.count(2) <= (WARM_S / 4e-4 + 3) * CLIMB_ROUNDS
 
 
+def test_a_start_that_may_be_kept_is_measured_where_the_search_has_gone_elsewhere():
+    """The other cores were away while its first blocks ran."""
+    times = iter([*[2e-2] * 3, *[5e-3] * 90])
+    search = GuardedSearch((1, 2, 4, 8), 8, rounds=8, keep=0.05)
+    drive(search, lambda threads: 6.2e-3 if threads < 8 else next(times))
+    assert search.choice == 8
+
+
 def test_workers_that_have_slept_warm_up_before_their_block():
     search = GuardedSearch((1, 2), 1)
     asleep = True

@@ -264,8 +264,10 @@ def settled(monkeypatch, curve: dict[int, float]):
     made = stage(monkeypatch, engine)
     reset(made)
     step(made, engine, 300)
-    while made.report().searching:
-        step(made, engine, 1)
+    for _ in range(300):
+        if made.report().searching:
+            step(made, engine, 1)
+    assert not made.report().searching
     step(made, engine, SUSTAINED)  # which are the watch's reference
     return made, engine
 

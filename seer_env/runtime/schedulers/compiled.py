@@ -11,6 +11,7 @@ from seer_env.runtime import transition as stages
 from seer_env.runtime.array_step import run_array_step
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.breach import breach
+from seer_env.runtime.buffers import Buffers
 from seer_env.runtime.caller import exclusive
 from seer_env.runtime.engine import Committed, Engine, Outputs, empty_boundary
 from seer_env.runtime.entry import engine, pool, pool_available, pool_lost, run_pool
@@ -285,6 +286,7 @@ class CompiledEngine(Engine):
         assert checkpoint is not None, "a step takes a checkpoint first"
         if slots > memory.slots:
             memory.new_pool(slots)
+            self._buffers.forget()  # checkpoints are larger from now on
         checkpoint.restore(memory)
         del self._log[self.steps - checkpoint.steps :]
         scratch = self.new_outputs()
@@ -326,7 +328,8 @@ class CompiledEngine(Engine):
         self._checkpoint, self._stepping_s = None, 0.0
         self._log.clear()
         self._committed = Committed(boundary.steps, self.outputs)
-        self._observe(np.zeros(self.model.n_agents, bool), self.new_outputs())
+        scratch = self.new_outputs(buffers=Buffers())  # not kept: copies have many engines
+        self._observe(np.zeros(self.model.n_agents, bool), scratch)
         self._loading, self._torn = None, False
 
     def _observe(self, live: np.ndarray, outputs: Outputs) -> None:
@@ -341,6 +344,7 @@ class CompiledEngine(Engine):
     def close(self) -> None:
         del self._memory, self._words
         self._checkpoint = None
+        self._buffers.forget()
 
     @property
     def n_pending(self) -> int:

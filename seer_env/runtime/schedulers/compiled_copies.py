@@ -364,6 +364,7 @@ class CompiledCopies(CopiesEngine):
             world.close()
         del self._worlds, self._state, self._controls, self._committed
         self._log = {}
+        self._buffers.forget()
 
 
 def _keep_rows(outputs: Outputs, before: Outputs, copies: np.ndarray) -> None:

@@ -176,6 +176,7 @@ class PythonEngine(Engine):
     def close(self) -> None:
         self._heap.clear()
         self._sims.clear()
+        self._buffers.forget()
 
     @property
     def stats(self) -> StepStats:

@@ -54,7 +54,8 @@ def windows(scheduler, open_window, publish_window, run_window, look):
                 publish_window(control, own, expected)
                 return True
             control.direct = 1
-            timed, before = own.expected >= TIMED, worker.events
+            timed = own.expected >= TIMED or own.expected * control.event_cost > control.share_ns
+            before = worker.events
             opened = clock_ns() if timed else int64(0)
             own.until = control.deadline
             if timed and control.threads > 1:

@@ -7,6 +7,7 @@ costs more than most of what a step does with it. Who keeps an array, or a view 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
@@ -33,6 +34,12 @@ class Buffers:
 
     def __init__(self) -> None:
         self._kept: dict[int, list[np.ndarray]] = {}
+
+    def maker(self, most: int, zeroed: bool) -> Callable[..., np.ndarray]:
+        """`zeros` or `empty` for arrays of so many bytes at most: NumPy's own where none of them is large."""
+        if most < LARGE:
+            return np.zeros if zeroed else np.empty
+        return self.zeros if zeroed else self.empty
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
         """`numpy.empty`; a large array does not own its memory."""

@@ -75,6 +75,7 @@ class Engine(OneCaller, ABC):
             event_capacity = max(1 << 22, 256 * model.n_entities)
         self.event_capacity = whole("event_capacity", event_capacity, most=(1 << 62) - 1, error=ValueError)
         self._buffers = Buffers()
+        self._row_bytes = row_bytes(model)
         self._committed = Committed(0, self.new_outputs())
 
     # -- what a scheduler provides -------------------------------------------------------------
@@ -179,8 +180,7 @@ class Engine(OneCaller, ABC):
 
         Not zeroed, they are whatever was there.
         """
-        buffers = buffers or self._buffers
-        make = buffers.zeros if zeroed else buffers.empty
+        make = (buffers or self._buffers).maker(self._row_bytes * self._n_agents, zeroed)
         agents, info = self._n_agents, self._info
         return Outputs(
             make((agents, self._observation_size), np.float32),
@@ -201,6 +201,11 @@ class Engine(OneCaller, ABC):
     @abstractmethod
     def close(self) -> None:
         """Release what the engine holds; it cannot step afterwards."""
+
+
+def row_bytes(model: EventModel) -> int:
+    """Bytes of an agent's row in the largest array of outputs."""
+    return max(4 * model.observation_size, 8, 0 if model.info is None else model.info.itemsize)
 
 
 def empty_boundary(model: EventModel) -> Boundary:

@@ -14,7 +14,7 @@ from seer_env.errors import SeerError
 from seer_env.runtime.boundary import Boundary
 from seer_env.runtime.buffers import Buffers
 from seer_env.runtime.caller import OneCaller, exclusive
-from seer_env.runtime.engine import MOST_THREADS, Engine, Outputs
+from seer_env.runtime.engine import MOST_THREADS, Engine, Outputs, row_bytes
 from seer_env.runtime.room import require_memory
 from seer_env.runtime.stats import StepStats
 
@@ -45,6 +45,7 @@ class CopiesEngine(OneCaller, ABC):
         super().__init__(model)
         self.copies = copies
         self._buffers = Buffers()
+        self._row_bytes = row_bytes(model)
 
     def step(self, actions: np.ndarray, live: np.ndarray) -> Outputs:
         """Run one step window of every copy that has a live agent; the others stay where they are.
@@ -94,7 +95,7 @@ class CopiesEngine(OneCaller, ABC):
 
     def new_outputs(self, zeroed: bool = True) -> Outputs:
         """`Engine.new_outputs` with a leading axis of copies."""
-        make = self._buffers.zeros if zeroed else self._buffers.empty
+        make = self._buffers.maker(self._row_bytes * self.copies * self.model.n_agents, zeroed)
         shape, model = (self.copies, self.model.n_agents), self.model
         return Outputs(
             make((*shape, model.observation_size), np.float32),

@@ -25,7 +25,7 @@ STRETCH = 64
 RUN, PATIENCE, MOST_PATIENCE = 16, 64, 6_400
 #: Where that takes long, tries are shorter: beside the work between two of them, one in so many at most.
 SHORTEST_RUN, TRIED_SHARE = 6, 40
-#: Where steps are done alone, no phase is tried. So when steps are tried shared, all phases are, for a run.
+#: Where steps are done alone, no phase is tried. So when they are tried shared, all phases are, for a run.
 FORCED = RUN + 1
 #: The parts of such a round.
 AFTER_SHARED, TRY_ALONE, AFTER_ALONE, TRY_SHARED = range(4)
@@ -124,7 +124,7 @@ def next_part(control, row, at_most):
         control.waited = FIRST if trying else FIRST - TRYING
     control.turns[row] = 0
     control.part[row] = (part + 1) % 4
-    if row == STEP and control.part[row] == TRY_SHARED:
+    if row == STEP and control.part[row] == TRY_SHARED and control.last_shared[row] == 0:
         control.forced = FORCED
     if control.part[row] == AFTER_SHARED or control.patience[row] == 0:
         control.patience[row] = min(2 * patience, MOST_PATIENCE)

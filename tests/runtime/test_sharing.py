@@ -190,6 +190,17 @@ def test_a_core_that_comes_back_is_used_again_when_steps_are_next_tried_shared(c
     assert again <= 1.2 * min(2 * MOST_PATIENCE, 2 * EXPLORE_NS / alone)
 
 
+@pytest.mark.parametrize(("shared", "forced"), [(150_000, False), (720_000, True)])
+def test_phases_are_all_tried_where_steps_have_been_done_alone(control, shared, forced):
+    control = step_control(control)
+    play_whole(control, 1000, 240_000, shared)
+    while control["part"][STEP] == TRY_SHARED:
+        play_whole(control, 1, 240_000, shared)
+    while control["part"][STEP] != TRY_SHARED:
+        play_whole(control, 1, 240_000, shared)
+    assert (control["forced"] > 0) == forced
+
+
 def test_a_step_in_which_ways_were_tried_does_not_count(control):
     control = step_control(control)
     play_steps(control, 1000, alone=240_000, shared=150_000)

@@ -43,41 +43,29 @@ class Buffers:
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
         """`numpy.empty`; a large array does not own its memory."""
-        size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
-        if size < LARGE:
-            return np.empty(shape, dtype)
-        memory = self._free(size)
-        if memory is None:
-            memory = self._keep(np.empty(size, np.uint8))
-        return memory.view(dtype).reshape(shape)
+        return self._array(np.empty, shape, dtype)[0]
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
         """`numpy.zeros`, likewise."""
-        size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
-        if size < LARGE:
-            return np.zeros(shape, dtype)
-        memory = self._free(size)
-        if memory is None:
-            memory = self._keep(np.zeros(size, np.uint8))  # whose pages nobody touches here
-        else:
-            memory.fill(0)
-        return memory.view(dtype).reshape(shape)
+        array, used = self._array(np.zeros, shape, dtype)
+        if used:
+            array.reshape(-1).view(np.uint8).fill(0)
+        return array
 
     def forget(self) -> None:
         """Let go of all memory that is kept: other sizes are to come, or none."""
         self._kept.clear()
 
-    def _free(self, size: int) -> np.ndarray | None:
-        """So many bytes that nobody else holds."""
-        kept = self._kept.get(size, [])
+    def _array(self, make: Callable, shape: int | tuple[int, ...], dtype: Any) -> tuple[np.ndarray, bool]:
+        """An array as `make` makes it, or in memory that nobody holds any more; and whether it is that."""
+        size = np.dtype(dtype).itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
+        if size < LARGE:
+            return make(shape, dtype), False
+        kept = self._kept.setdefault(size, [])
         for at in range(len(kept)):
             if getrefcount(kept[at]) == ITS_LIST:
-                return kept[at]
-        return None
-
-    def _keep(self, memory: np.ndarray) -> np.ndarray:
-        kept = self._kept.setdefault(len(memory), [])
+                return kept[at].view(dtype).reshape(shape), True
         if len(kept) == MOST_KEPT:
             kept.pop(0)  # somebody has held it for long
-        kept.append(memory)
-        return memory
+        kept.append(make(size, np.uint8))  # of zeros, the pages are not touched here
+        return kept[-1].view(dtype).reshape(shape), False

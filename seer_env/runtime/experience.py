@@ -23,17 +23,17 @@ STRETCH = 64
 #: tried shared, and again as many as patience says are done the sooner way. Each such round doubles the
 #: patience, as long as that does not change which way is sooner.
 RUN, PATIENCE, MOST_PATIENCE = 16, 64, 6_400
+#: The parts of such a round.
+AFTER_SHARED, TRY_ALONE, AFTER_ALONE, TRY_SHARED = range(4)
+#: But after so much work at the latest: what one try has misjudged must not last.
+EXPLORE_NS = 2.5e8
 #: Where that takes long, tries are shorter: beside the work between two of them, one in so many at most.
 SHORTEST_RUN, TRIED_SHARE = 6, 40
 #: Where steps are done alone, no phase is tried. So when they are tried shared, all phases are, for a run.
 FORCED = RUN + 1
-#: The parts of such a round.
-AFTER_SHARED, TRY_ALONE, AFTER_ALONE, TRY_SHARED = range(4)
 #: Stretches until a kind of phase may try: whole steps come first. And until another one may, should the
 #: phases of one that tries have ceased to come.
 FIRST, TRYING = 60, 64
-#: But after so much work at the latest: what one try has misjudged must not last.
-EXPLORE_NS = 2.5e8
 #: A phase is done alone if it is sooner by this factor so. What one worker has touched alone is in its cache
 #: and dear to the next phase that is shared, which the phase's own time does not show. Whole steps show it.
 CLEARLY_SOONER = 1.2

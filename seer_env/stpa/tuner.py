@@ -33,8 +33,8 @@ __all__ = ["ThreadTuner"]
 #: Blocks per candidate on an episode's own steps: to confirm a choice, to refine it, and to search again.
 ROUNDS = 6
 #: On an episode's own steps, fewer threads than before must be faster by more than this. With more, an engine
-#: does alone whatever is sooner alone, once it has found out (`runtime.sharing`), and shares again as soon as
-#: another process gives its core back.
+#: does alone whatever is sooner alone, once it has found out, and tries now and then whether sharing pays
+#: again (`runtime.experience`).
 KEEP = 0.05
 #: Share of the preflight's budget that the predictor's trace may take.
 TRACE_SHARE = 0.25

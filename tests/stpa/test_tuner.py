@@ -265,8 +265,7 @@ def settled(monkeypatch, curve: dict[int, float]):
     reset(made)
     step(made, engine, 300)
     for _ in range(300):
-        if made.report().searching:
-            step(made, engine, 1)
+        step(made, engine, int(made.report().searching))
     assert not made.report().searching
     step(made, engine, SUSTAINED)  # which are the watch's reference
     return made, engine

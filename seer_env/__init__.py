@@ -16,7 +16,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from seer_env.entry_points import EntryPointError
-from seer_env.errors import BoundaryFileError, ContractBreach, ModelError, NondeterminismError, SeerError
+from seer_env.errors import (
+    BoundaryFileError,
+    ContractBreach,
+    ModelError,
+    NondeterminismError,
+    SeerError,
+    ThreadingLayerError,
+)
 from seer_env.registration import UnknownWorldError, make, register
 
 if TYPE_CHECKING:
@@ -46,6 +53,7 @@ __all__ = [
     "SeerParallelEnv",
     "SeerVectorEnv",
     "SingleAgentEnv",
+    "ThreadingLayerError",
     "UnknownWorldError",
     "__version__",
     "from_arrays",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["BoundaryFileError", "ContractBreach", "ModelError", "NondeterminismError", "SeerError"]
+__all__ = [
+    "BoundaryFileError",
+    "ContractBreach",
+    "ModelError",
+    "NondeterminismError",
+    "SeerError",
+    "ThreadingLayerError",
+]
 
 
 class SeerError(Exception):
@@ -46,3 +53,7 @@ class NondeterminismError(SeerError, RuntimeError):
 
 class BoundaryFileError(SeerError, ValueError):
     """A saved boundary is truncated, altered, foreign, or of another model."""
+
+
+class ThreadingLayerError(SeerError, RuntimeError):
+    """numba cannot load the threading layer that NUMBA_THREADING_LAYER asks for, or any at all."""

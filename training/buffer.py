@@ -117,6 +117,10 @@ class Batch:
             Batch.of_tensors({name: parts[i] for name, parts in split.items()}) for i in range(len(copies))
         ]
 
+    def flat(self) -> Batch:
+        """Its decisions as rows, `[T * B * M, ...]`; views of the same memory where it is in one piece."""
+        return Batch.of_tensors({name: tensor.flatten(0, 2) for name, tensor in self.tensors().items()})
+
     def write(self, t: int, live: np.ndarray, **rows: Tensor | None) -> None:
         """Fill in fields of step `t`, on the CPU, for those who are live (bool `[B, M]`); None is left out.
 
@@ -133,8 +137,7 @@ class Batch:
         that the critic can pool each step, or a sample of its agents, while memory stays bounded.
         """
         steps, copies, agents = self.active.shape
-        flat = Batch.of_tensors({name: tensor.flatten(0, 2) for name, tensor in self.tensors().items()})
-        plan = []
+        flat, plan = self.flat(), []
         shuffled = partial(torch.randperm, generator=generator, device="cpu")
         for group in shuffled(agents).to(self.active.device).split(min(group_size, size)):
             moments = shuffled(steps * copies).to(self.active.device)

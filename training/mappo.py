@@ -95,6 +95,7 @@ class Worker:
     def reset(self, seed: int) -> None:
         """See `Rollouts`."""
         self.worlds.reset(seed)
+        self.returns[:], self.lengths[:] = 0.0, 0
 
     def publish(self, networks: Networks, version: int) -> None:
         """See `Rollouts`."""
@@ -266,10 +267,10 @@ class Learner:
             batch: of the rollout.
             index: of the update, from 0; it decides the schedules.
             version: updates that the networks had had which acted; `index` if None. PPO's ratios are to the
-                probabilities at the beginning of this update, and weights correct for what is between those
-                and the ones at the rollout (the decoupled objective of Hilton, Cobbe and Schulman, *Batch
-                size-invariance for policy optimization*, 2022). Networks that were one update behind have
-                the advantages weighted; older ones have V-trace's, see `gae.advantages`.
+                policy that acted, which corrects for one that was an update behind. An older one would be
+                clipped away, so there the ratios are to the policy at the beginning of this update (the
+                decoupled objective of Hilton, Cobbe and Schulman, *Batch size-invariance for policy
+                optimization*, 2022), and advantages and returns are V-trace's, see `gae.advantages`.
 
         Returns:
             Means over the minibatches, named as TensorBoard shows them.
@@ -281,12 +282,11 @@ class Learner:
         rate = config.scheduled(index, config.learning_rate, config.learning_rate_end)
         for descent in (self.actor, self.critic):
             descent.set_rate(rate)
-        behind = 0 if version is None else index - version
-        before = self._log_probs(batch) if behind > 0 else batch.log_probs
-        weights = (before - batch.log_probs).exp().clamp(max=1.0)
-        explained = self._estimate(batch, weights if behind > 1 else None)
-        if behind == 1:
-            batch.advantages *= weights
+        before, weights = batch.log_probs, None
+        if version is not None and index - version > 1:
+            before = self._log_probs(batch)
+            weights = (before - batch.log_probs).exp().clamp(max=1.0)
+        explained = self._estimate(batch, weights)
         self.networks.critic.last.update(batch.returns[batch.active])
         scaled = replace(self._scaled(batch), log_probs=before)
         means = self._descend(scaled, config.scheduled(index, config.entropy, config.entropy_end))
@@ -317,11 +317,12 @@ class Learner:
     @torch.no_grad()
     def _log_probs(self, batch: Batch) -> Tensor:
         """Logarithms of the actions' probabilities now, `[T, B, M]`; zeros where not active."""
-        log_probs = torch.zeros_like(batch.log_probs)
-        for t, active in enumerate(batch.active):
-            masks = None if batch.masks is None else batch.masks[t][active]
-            policy = self.networks.actor(batch.observations[t][active], masks)
-            log_probs[t][active] = policy.log_prob(batch.actions[t][active])
+        log_probs, flat = torch.zeros_like(batch.log_probs), batch.flat()
+        (active,) = flat.active.nonzero(as_tuple=True)
+        for rows in active.split(self.config.minibatch_size):  # which bounds memory
+            masks = None if flat.masks is None else flat.masks[rows]
+            policy = self.networks.actor(flat.observations[rows], masks)
+            log_probs.view(-1)[rows] = policy.log_prob(flat.actions[rows])
         return log_probs
 
     def _estimate(self, batch: Batch, weights: Tensor | None) -> float:

@@ -141,11 +141,18 @@ class ProcessWorkers(Workers):
         self._workers = members
 
     def collect(self) -> Rollout:
-        """See `Rollouts`."""
-        start = time.perf_counter()
+        """See `Rollouts`; an error is raised when all have answered, so that nobody's answer is left over."""
+        start, rollouts, errors = time.perf_counter(), [], []
         for worker in self._workers:
             worker.begin()
-        return together([worker.end() for worker in self._workers], start)
+        for worker in self._workers:
+            try:
+                rollouts.append(worker.end())
+            except OURS as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return together(rollouts, start)
 
 
 class Served:

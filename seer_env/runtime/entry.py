@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numba
@@ -19,6 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.ufunc import parallel as numba_parallel
 
+from seer_env.errors import ThreadingLayerError
 from seer_env.runtime.atomics import I32, I64, VOID, array_at, call2, record_at, store
 from seer_env.runtime.compile import c_function, cached_njit, package_fingerprint
 from seer_env.runtime.layout import CONTROL, PAUSED
@@ -141,10 +143,17 @@ def start_layer() -> None:
 
     The OpenMP layer has the thread that starts it take as many threads as numba from then on, in all of its
     OpenMP regions. Torch's are among them: an op meant for one thread would be shared among all.
+
+    Raises:
+        ThreadingLayerError: numba has no layer to start.
     """
-    starting = threading.Thread(target=numba.get_num_threads, name="seer_env: numba's layer")
-    starting.start()
-    starting.join()
+    with ThreadPoolExecutor(1, "seer_env: numba's layer") as own:
+        error = own.submit(numba.get_num_threads).exception()
+    if error is not None:
+        raise ThreadingLayerError(
+            f"numba cannot load its threading layer, NUMBA_THREADING_LAYER={numba.config.THREADING_LAYER}: "
+            "unset it, install what that layer needs, or step on one thread (threads=1)"
+        ) from error
 
 
 @lru_cache(maxsize=1)

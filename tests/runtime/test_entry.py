@@ -96,6 +96,30 @@ print(json.dumps([numba.threading_layer(), layer.omp_get_max_threads()]))
     assert run(code, arguments=(copies,), NUMBA_THREADING_LAYER="omp") == ["omp", 1]
 
 
+def test_a_layer_that_numba_cannot_load_is_refused_and_the_world_goes_on_with_one_thread():
+    code = """
+import sys
+sys.modules["numba.np.ufunc.tbbpool"] = None  # as where there is no such library
+from programs import *
+from seer_env import ThreadingLayerError
+one, two = phold("seer", 1), phold("seer", 2)
+told = []
+for _ in range(2):
+    try:
+        two.step(*NOBODY)
+    except ThreadingLayerError as error:
+        told.append(str(error))
+two.use_threads(1)
+one.step(*NOBODY)
+two.step(*NOBODY)
+print(json.dumps([told, one.digest() == two.digest()]))
+"""
+    told, went_on = run(code, NUMBA_THREADING_LAYER="tbb")
+    refused = "numba cannot load its threading layer, NUMBA_THREADING_LAYER=tbb"
+    assert [error.partition(":")[0] for error in told] == [refused] * 2
+    assert went_on, "one thread needs no layer, and begins where the refused step had"
+
+
 def test_a_layer_for_one_caller_is_not_entered_twice(idle, monkeypatch):
     monkeypatch.setattr(entry, "_layer_takes_one_caller", lambda: True)
     told = []

@@ -55,6 +55,19 @@ def test_an_error_in_a_process_is_raised_here(tmp_path):
         train(config)
 
 
+def test_an_error_in_one_of_the_processes_leaves_no_answer_of_another():
+    config = TrainConfig(
+        env=f"{GAMES}:Endless", world={"broken": "berta"}, copies=2, engine="process", workers=2
+    )
+    networks, rollouts = open_rollouts(config)
+    rollouts.publish(networks, 0)
+    for _ in range(2):
+        rollouts.reset(5)
+        with pytest.raises(TrainingError, match="reward of agent 'berta' in world 0 is not finite in step 3"):
+            rollouts.collect()
+    rollouts.close()
+
+
 def test_worlds_that_are_not_possible_are_refused_here_and_the_process_ends_silently(capfd):
     _, worker = open_rollouts(dataclasses.replace(PROCESS, neighbour_reward=0.5))
     with pytest.raises(ConfigError, match="neighbour_reward: flock_v0 is no graph of agents"):

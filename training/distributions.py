@@ -83,16 +83,20 @@ class Categorical:
     def __init__(self, logits: Tensor, sizes: tuple[int, ...], starts: Tensor, mask: Tensor | None = None):
         if mask is not None:
             logits = logits.masked_fill(~mask, -1e9)
-        choices_first = logits.t().contiguous()  # torch is slow along a last axis that is short
+        choices_first = logits.t().contiguous()  # torch is slow along a short last axis; the actor's are so
         self._logs = [part.log_softmax(dim=0) for part in choices_first.split(sizes)]
         self._starts = starts
 
     def sample(self, generator: torch.Generator) -> Tensor:
-        """See `Distribution`. The smallest of exponential variables with these rates is the choice."""
+        """See `Distribution`. A choice is where the sums of the probabilities pass a uniform number.
+
+        That number times the whole sum stays below it, so a choice of probability 0 is never made.
+        """
 
         def choice(logs: Tensor) -> Tensor:
-            waiting = torch.empty_like(logs).exponential_(generator=generator)
-            return (logs - waiting.log()).argmax(dim=0)
+            sums = logs.exp().cumsum_(dim=0)
+            uniform = torch.rand(sums.shape[1], generator=generator, device=sums.device)
+            return (sums <= uniform * sums[-1]).sum(dim=0)
 
         return self._actions(choice)
 

@@ -51,7 +51,9 @@ class Actor(nn.Module):
 
     def act(self, normalised: Tensor, mask: Tensor | None = None) -> Distribution:
         """As `forward`, for observations that are normalised already."""
-        return self.head(self.last(self.body(normalised)), mask)
+        # Few outputs: the product of the transposed is 2 to 3 times as fast.
+        outputs = torch.addmm(self.last.bias[:, None], self.last.weight, self.body(normalised).t()).t()
+        return self.head(outputs, mask)
 
 
 class Critic(nn.Module):
@@ -130,13 +132,20 @@ class Tanh(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Elementwise."""
-        return _Tanh.apply(inputs) if inputs.device.type == "cpu" else inputs.tanh()
+        if inputs.device.type != "cpu":
+            return inputs.tanh()
+        return _Tanh.apply(inputs) if inputs.requires_grad else numpys_tanh(inputs)
+
+
+def numpys_tanh(inputs: Tensor) -> Tensor:
+    """The hyperbolic tangent, elementwise and without gradient."""
+    return torch.from_numpy(np.tanh(inputs.detach().numpy()))
 
 
 class _Tanh(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, inputs: Tensor) -> Tensor:
-        outputs = torch.from_numpy(np.tanh(inputs.detach().numpy()))
+        outputs = numpys_tanh(inputs)
         ctx.save_for_backward(outputs)
         return outputs
 

@@ -65,6 +65,15 @@ def test_a_masked_choice_is_never_taken_and_adds_nothing_to_the_entropy():
     assert policy.entropy()[0].item() == pytest.approx(np.log(2.0), abs=1e-6)
 
 
+@pytest.mark.parametrize(("uniform", "choice"), [(0.0, 1.0), (1.0 - 2.0**-24, 3.0)])
+def test_the_ends_of_the_uniform_numbers_leave_masked_choices_out(uniform, choice, monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda *shape, **_: torch.full(shape, uniform))
+    mask = torch.tensor([False, True, False, True, False]).expand(N, 5)
+    logits = torch.randn(N, 5, generator=generator())
+    policy = Categorical(logits, (5,), torch.zeros(1), mask)
+    assert set(policy.sample(generator()).squeeze().tolist()) == {choice}
+
+
 def test_a_discrete_space_may_start_anywhere():
     policy = make_head(spaces.Discrete(2, start=5), 0.0)(torch.tensor([[0.0, 9.0]]))
     assert policy.mode().tolist() == [[6.0]]

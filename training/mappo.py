@@ -267,10 +267,10 @@ class Learner:
             batch: of the rollout.
             index: of the update, from 0; it decides the schedules.
             version: updates that the networks had had which acted; `index` if None. PPO's ratios are to the
-                policy that acted, which corrects for one that was an update behind. An older one would be
-                clipped away, so there the ratios are to the policy at the beginning of this update (the
-                decoupled objective of Hilton, Cobbe and Schulman, *Batch size-invariance for policy
-                optimization*, 2022), and advantages and returns are V-trace's, see `gae.advantages`.
+                probabilities at the beginning of this update, and weights correct for what is between those
+                and the ones at the rollout (the decoupled objective of Hilton, Cobbe and Schulman, *Batch
+                size-invariance for policy optimization*, 2022). Networks that were one update behind have
+                the advantages weighted; older ones have V-trace's, see `gae.advantages`.
 
         Returns:
             Means over the minibatches, named as TensorBoard shows them.
@@ -282,11 +282,12 @@ class Learner:
         rate = config.scheduled(index, config.learning_rate, config.learning_rate_end)
         for descent in (self.actor, self.critic):
             descent.set_rate(rate)
-        before, weights = batch.log_probs, None
-        if version is not None and index - version > 1:
-            before = self._log_probs(batch)
-            weights = (before - batch.log_probs).exp().clamp(max=1.0)
-        explained = self._estimate(batch, weights)
+        behind = 0 if version is None else index - version
+        before = self._log_probs(batch) if behind > 0 else batch.log_probs
+        weights = (before - batch.log_probs).exp().clamp(max=1.0)
+        explained = self._estimate(batch, weights if behind > 1 else None)
+        if behind == 1:
+            batch.advantages *= weights
         self.networks.critic.last.update(batch.returns[batch.active])
         scaled = replace(self._scaled(batch), log_probs=before)
         means = self._descend(scaled, config.scheduled(index, config.entropy, config.entropy_end))

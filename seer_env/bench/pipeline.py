@@ -5,6 +5,7 @@ Each contender trains in a process of its own: idle threads of one would slow th
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 
 #: A contender's threads are those of one network's operations; actor and critic train beside each other, and
 #: windows have as many threads as their env chooses. The plain loop is the better of networks on one thread
-#: and on two.
+#: and on two. On one core it does all of that in turn: twice as fast is the most that two can be.
 PLAIN = (Contender("plain loop"), Contender("plain loop", 2))
+ONE_CORE = Contender("one core")
 RING, AHEAD, BOTH = Contender("ring"), Contender("asynchronous"), Contender("ring and asynchronous")
 SETTINGS: dict[Contender, dict[str, Any]] = {
+    **({ONE_CORE: {}} if hasattr(os, "sched_setaffinity") else {}),
     **{plain: {} for plain in PLAIN},
     RING: {"ring": 2},
     AHEAD: {"staleness": 1, "engine": "process"},
@@ -50,6 +53,7 @@ PCS: dict[str, Any] = {
 WORK: dict[str, dict[str, Any]] = {
     "aircraft, 2 passes": AIRCRAFT | {"epochs": 2},
     "aircraft, 5 passes": AIRCRAFT | {"epochs": 5},
+    "pcs, 1 pass": PCS | {"epochs": 1},
     "pcs, 2 passes": PCS | {"epochs": 2},
     "pcs, 4 passes": PCS | {"epochs": 4},
     "pcs of 400 cells, 2 passes": PCS | {"world": CELLS | {"n_agents": 400}, "copies": 2, "epochs": 2},
@@ -63,7 +67,8 @@ class PipelineExperiment(Experiment):
 
     name: ClassVar[str] = "pipeline"
     columns: ClassVar[Mapping[str, str]] = {
-        "decisions/s": ".0f", "rollouts, ms": ".1f", "training, ms": ".1f", "to the plain loop": ".2f"
+        "decisions/s": ".0f", "rollouts, ms": ".1f", "training, ms": ".1f", "to one core": ".2f",
+        "to the plain loop": ".2f",
     }  # fmt: skip
 
     seconds: float = 2.0
@@ -88,8 +93,12 @@ class PipelineExperiment(Experiment):
         return contenders
 
     def derived(self, results: Results, group: Group, contender: Contender) -> Mapping[str, float]:
-        plain = best_plain(results, group.name)
-        return {"to the plain loop": results.ratio(group.name, contender, plain, "decisions/s")}
+        beside = {"to the plain loop": best_plain(results, group.name)}
+        if ONE_CORE in SETTINGS:
+            beside["to one core"] = ONE_CORE
+        return {
+            name: results.ratio(group.name, contender, other, "decisions/s") for name, other in beside.items()
+        }
 
     def claims(self, results: Results) -> Sequence[Claim]:
         return [
@@ -131,6 +140,9 @@ def training(
     settings: Mapping[str, Any], contender: Contender, seconds: float, stack: ExitStack
 ) -> dict[Contender, Measure]:
     """A run that has begun, in this process; each measurement goes on with it."""
+    if contender == ONE_CORE:
+        stack.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     import torch
 
     from seer_env.training.checkpoints import Progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import ExitStack
 
@@ -9,11 +10,21 @@ import pytest
 from made_up import made_up
 
 from seer_env.bench import pipeline
-from seer_env.bench.pipeline import AHEAD, BOTH, PLAIN, RING, SETTINGS, PipelineExperiment, best_plain
+from seer_env.bench.experiment import Group
+from seer_env.bench.pipeline import (
+    AHEAD,
+    BOTH,
+    ONE_CORE,
+    PLAIN,
+    RING,
+    SETTINGS,
+    PipelineExperiment,
+    best_plain,
+)
 
 
 def rates(**more):
-    speeds = {PLAIN[0]: 80.0, PLAIN[1]: 100.0, RING: 90.0, AHEAD: 150.0, BOTH: 120.0}
+    speeds = {ONE_CORE: 60.0, PLAIN[0]: 80.0, PLAIN[1]: 100.0, RING: 90.0, AHEAD: 150.0, BOTH: 120.0}
     return made_up({"g": {contender: {"decisions/s": speed} for contender, speed in speeds.items()}})
 
 
@@ -22,6 +33,29 @@ def test_the_claim_is_to_the_faster_plain_loop():
     assert best_plain(results, "g") == PLAIN[1]
     (claim,) = PipelineExperiment().claims(results)
     assert (claim.measured, claim.relation, claim.limit) == (1.5, "at least", 1.25)
+
+
+@pytest.mark.skipif(ONE_CORE not in SETTINGS, reason="threads cannot be bound to a core here")
+def test_each_contender_is_beside_one_core_and_the_faster_plain_loop():
+    beside = PipelineExperiment().derived(rates(), Group("g", lambda stack: {}), AHEAD)
+    assert beside == {"to one core": 2.5, "to the plain loop": 1.5}
+
+
+@pytest.mark.skipif(ONE_CORE not in SETTINGS, reason="threads cannot be bound to a core here")
+def test_one_core_is_one_core(monkeypatch):
+    pytest.importorskip("torch", reason="it trains")
+    from seer_env.training import trainer
+
+    before, during = os.sched_getaffinity(0), []
+    set_up = trainer.set_up
+    monkeypatch.setattr(
+        trainer, "set_up", lambda config: (during.append(os.sched_getaffinity(0)), set_up(config))[1]
+    )
+    settings = {"env": "flock_v0", "world": {"n_agents": 12}, "copies": 2, "rollout_steps": 4, "hidden": (8,)}
+    with ExitStack() as stack:
+        pipeline.training(settings, ONE_CORE, 0.01, stack)
+    assert during == [{min(before)}]
+    assert os.sched_getaffinity(0) == before
 
 
 def test_no_contender_has_more_threads_than_two_cores():

@@ -196,9 +196,11 @@ def machine_line(machine: Machine) -> str:
     """One line on what limits the threads."""
     quota = "no quota" if machine.quota is None else f"quota {machine.quota:g}"
     torch = f", torch's pool of {machine.torch_threads}" if machine.torch_threads else ""
+    cpus = f"{machine.cpus} effective CPU{'s' if machine.cpus > 1 else ''}"
+    cores = f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
     return (
-        f"{machine.cpus} effective CPUs: {machine.affinity} in the affinity mask on {machine.cores} cores, "
-        f"{quota}, numba's most {machine.numba_threads}{torch}; {machine.processor}"
+        f"{cpus}: {machine.affinity} in the affinity mask on {cores}, {quota}, "
+        f"numba's most {machine.numba_threads}{torch}; {machine.processor}"
     )
 
 

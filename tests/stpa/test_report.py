@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -122,6 +123,11 @@ def test_why_nothing_was_compared():
 
 def test_the_machine_in_a_line():
     assert machine_line(MACHINE).startswith("4 effective CPUs: 4 in the affinity mask on 4 cores, no quota")
+
+
+def test_a_machine_of_one_core_in_a_line():
+    alone = dataclasses.replace(MACHINE, cpus=1, affinity=1, cores=1)
+    assert machine_line(alone).startswith("1 effective CPU: 1 in the affinity mask on 1 core, no quota")
 
 
 def test_an_env_reports_what_was_asked_for():

@@ -56,4 +56,4 @@ class BoundaryFileError(SeerError, ValueError):
 
 
 class ThreadingLayerError(SeerError, RuntimeError):
-    """numba cannot load the threading layer that NUMBA_THREADING_LAYER asks for, or any at all."""
+    """numba has no threading layer to run several threads on, such as the one NUMBA_THREADING_LAYER names."""

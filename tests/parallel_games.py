@@ -56,16 +56,17 @@ class Patience(ParallelEnv):
 
 
 class Endless(ParallelEnv):
-    """Everyone earns 1 in every step, and is cut off after four; `broken` earns NaN in the third.
+    """Everyone earns 1 in every step, and is cut off after four; `broken` earns NaN in the third, in episodes
+    of the seed `unlucky` alone if there is one.
 
     `blind` sees NaN when an episode begins.
     """
 
     metadata = {"name": "endless"}  # noqa: RUF012 - as PettingZoo has it
 
-    def __init__(self, broken: str | None = None, sizes=(1, 1), blind: str | None = None):
+    def __init__(self, broken: str | None = None, sizes=(1, 1), blind: str | None = None, unlucky=None):
         self.possible_agents, self.agents, self.broken = ["anna", "berta"], [], broken
-        self.blind = blind
+        self.blind, self.unlucky = blind, unlucky
         self.sizes = dict(zip(self.possible_agents, sizes))
 
     def observation_space(self, agent):
@@ -76,6 +77,7 @@ class Endless(ParallelEnv):
 
     def reset(self, seed=None, options=None):
         self.agents, self.cycle, self.taken = list(self.possible_agents), 0, []
+        self.lucky = self.unlucky not in (None, seed)
         seen = self._seen()
         if self.blind is not None:
             seen[self.blind][1] = np.nan
@@ -85,7 +87,7 @@ class Endless(ParallelEnv):
         self.cycle += 1
         self.taken.append(actions)
         agents, cut = self.agents, self.cycle == 4
-        broken = self.broken if self.cycle == 3 else None
+        broken = self.broken if self.cycle == 3 and not self.lucky else None
         rewards = {a: float("nan") if a == broken else 1.0 for a in agents}
         self.agents = [] if cut else agents
         ended, infos = dict.fromkeys(agents, False), {a: {} for a in agents}

@@ -77,7 +77,7 @@ class Categorical:
         starts: float32 `[A]`, the action that is choice 0.
         mask: bool, as `logits`, or None: False makes a choice impossible, by a logit of -1e9 (Huang and
             Ontanon, *A Closer Look at Invalid Action Masking in Policy Gradient Algorithms*, 2022). A row
-            without any True is as if it had no mask.
+            without any True leaves all equally likely.
     """
 
     def __init__(self, logits: Tensor, sizes: tuple[int, ...], starts: Tensor, mask: Tensor | None = None):
@@ -88,15 +88,15 @@ class Categorical:
         self._starts = starts
 
     def sample(self, generator: torch.Generator) -> Tensor:
-        """See `Distribution`. A choice is where the sums of the probabilities pass a uniform number.
+        """See `Distribution`. A choice is where the sums of the probabilities reach a uniform number.
 
-        That number times the whole sum stays below it, so a choice of probability 0 is never made.
+        That is in (0, 1], a part of the whole sum: a choice of probability 0 adds nothing, and is never made.
         """
 
         def choice(logs: Tensor) -> Tensor:
             sums = logs.exp().cumsum_(dim=0)
-            uniform = torch.rand(sums.shape[1], generator=generator, device=sums.device)
-            return (sums <= uniform * sums[-1]).sum(dim=0)
+            uniform = 1.0 - torch.rand(sums.shape[1], generator=generator, device=sums.device)
+            return (sums < uniform * sums[-1]).sum(dim=0)
 
         return self._actions(choice)
 

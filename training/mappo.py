@@ -318,13 +318,14 @@ class Learner:
     @torch.no_grad()
     def _log_probs(self, batch: Batch) -> Tensor:
         """Logarithms of the actions' probabilities now, `[T, B, M]`; zeros where not active."""
-        log_probs, flat = torch.zeros_like(batch.log_probs), batch.flat()
+        flat = batch.flat()
+        log_probs = torch.zeros_like(flat.log_probs)
         (active,) = flat.active.nonzero(as_tuple=True)
         for rows in active.split(self.config.minibatch_size):  # which bounds memory
             masks = None if flat.masks is None else flat.masks[rows]
             policy = self.networks.actor(flat.observations[rows], masks)
-            log_probs.view(-1)[rows] = policy.log_prob(flat.actions[rows])
-        return log_probs
+            log_probs[rows] = policy.log_prob(flat.actions[rows])
+        return log_probs.reshape(batch.log_probs.shape)
 
     def _estimate(self, batch: Batch, weights: Tensor | None) -> float:
         """Fill in returns and normalised advantages; how much of the returns' variance the values explain."""

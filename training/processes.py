@@ -141,7 +141,7 @@ class ProcessWorkers(Workers):
         self._workers = members
 
     def collect(self) -> Rollout:
-        """See `Rollouts`; an error is raised when all have answered, so that nobody's answer is left over."""
+        """See `Rollouts`; errors are raised behind everyone's answer, so that none is left over."""
         start, rollouts, errors = time.perf_counter(), [], []
         for worker in self._workers:
             worker.begin()

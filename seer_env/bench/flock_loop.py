@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from seer_env.envs.flock_v0 import COLLISION, DT, RADIUS
+from seer_env.runtime.entry import start_layer
 
 OBSERVATION = 18
 
@@ -57,6 +58,8 @@ class FlockLoop:
 @cache
 def _kernels(parallel: bool) -> tuple[Callable, Callable]:
     """`move` and `look` of one build. Not cached on disk: numba's cache takes the builds for one."""
+    if parallel:
+        start_layer()  # not in this thread, whose torch would notice
     build = numba.njit(parallel=parallel)
     return build(move), build(look)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numba
@@ -147,13 +146,23 @@ def start_layer() -> None:
     Raises:
         ThreadingLayerError: numba has no layer to start.
     """
-    with ThreadPoolExecutor(1, "seer_env: numba's layer") as own:
-        error = own.submit(numba.get_num_threads).exception()
-    if error is not None:
-        raise ThreadingLayerError(
-            f"numba cannot load its threading layer, NUMBA_THREADING_LAYER={numba.config.THREADING_LAYER}: "
-            "unset it, install what that layer needs, or step on one thread (threads=1)"
-        ) from error
+    errors: list[ValueError] = []
+
+    def start() -> None:
+        try:
+            numba.get_num_threads()
+        except ValueError as error:
+            errors.append(error)
+
+    # No executor: those refuse work once the main thread has ended, where others may go on.
+    starting = threading.Thread(target=start, name="seer_env: numba's layer")
+    starting.start()
+    starting.join()
+    if errors:
+        reason = str(errors[0]).partition("\n")[0].rstrip(".")
+        asked = numba.config.THREADING_LAYER
+        fix = "" if asked == "default" else f"unset NUMBA_THREADING_LAYER={asked}, install what it needs, or "
+        raise ThreadingLayerError(f"numba: {reason}: {fix}step on one thread (threads=1)") from errors[0]
 
 
 @lru_cache(maxsize=1)

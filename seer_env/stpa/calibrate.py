@@ -14,6 +14,7 @@ from numba import int64, njit, prange
 from seer_env.envs.phold import Phold
 from seer_env.runtime.atomics import compare_and_swap, exchange, load
 from seer_env.runtime.engine import make_engine
+from seer_env.runtime.entry import start_layer
 from seer_env.runtime.layout import STRIDE
 from seer_env.runtime.schedulers.compiled import CompiledEngine
 from seer_env.runtime.waiting import SPINS, block_while_equal, clock_ns, pause, wake_all
@@ -39,6 +40,7 @@ def calibrate(cpus: int) -> Costs:
 
     Takes a few seconds once its kernels are compiled.
     """
+    start_layer()
     together = min(cpus, 2)
     claim = _median(lambda: _claims(np.zeros(STRIDE, np.int64), CLAIMS) / CLAIMS)
     both = _median(lambda: _shared_claims(np.zeros(STRIDE, np.int64), CLAIMS, together) / CLAIMS)

@@ -115,9 +115,23 @@ two.step(*NOBODY)
 print(json.dumps([told, one.digest() == two.digest()]))
 """
     told, went_on = run(code, NUMBA_THREADING_LAYER="tbb")
-    refused = "numba cannot load its threading layer, NUMBA_THREADING_LAYER=tbb"
-    assert [error.partition(":")[0] for error in told] == [refused] * 2
+    refused = "numba: No threading layer could be loaded: unset NUMBA_THREADING_LAYER=tbb, install what it"
+    assert [error.partition(" needs")[0] for error in told] == [refused] * 2
     assert went_on, "one thread needs no layer, and begins where the refused step had"
+
+
+def test_steps_are_shared_by_a_thread_that_outlives_the_main_one():
+    code = """
+from programs import *
+import threading
+engine = phold("seer", 2)
+def last():
+    threading.main_thread().join()
+    engine.step(*NOBODY)
+    print(json.dumps(engine.stats.shared_rounds > 0), flush=True)
+threading.Thread(target=last).start()
+"""
+    assert run(code) is True
 
 
 def test_a_layer_for_one_caller_is_not_entered_twice(idle, monkeypatch):

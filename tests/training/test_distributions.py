@@ -65,7 +65,7 @@ def test_a_masked_choice_is_never_taken_and_adds_nothing_to_the_entropy():
     assert policy.entropy()[0].item() == pytest.approx(np.log(2.0), abs=1e-6)
 
 
-@pytest.mark.parametrize(("uniform", "choice"), [(0.0, 1.0), (1.0 - 2.0**-24, 3.0)])
+@pytest.mark.parametrize(("uniform", "choice"), [(1.0 - 2.0**-24, 1.0), (0.0, 3.0)])
 def test_the_ends_of_the_uniform_numbers_leave_masked_choices_out(uniform, choice, monkeypatch):
     monkeypatch.setattr(torch, "rand", lambda *shape, **_: torch.full(shape, uniform))
     mask = torch.tensor([False, True, False, True, False]).expand(N, 5)

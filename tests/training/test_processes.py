@@ -57,7 +57,7 @@ def test_an_error_in_a_process_is_raised_here(tmp_path):
 
 def test_an_error_in_one_of_the_processes_leaves_no_answer_of_another():
     config = TrainConfig(
-        env=f"{GAMES}:Endless", world={"broken": "berta"}, copies=2, engine="process", workers=2
+        env=f"{GAMES}:Endless", world={"broken": "berta", "unlucky": 5}, copies=2, engine="process", workers=2
     )
     networks, rollouts = open_rollouts(config)
     rollouts.publish(networks, 0)

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from training_runs import FLOCK, GAMES, files, interrupted_after, progress_of
 
 from seer_env.training import mappo, trainer
+from seer_env.training.buffer import Batch
 from seer_env.training.checkpoints import CheckpointError, find_checkpoint, load_actor, restore
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.gae import advantages
@@ -328,6 +329,27 @@ def test_the_ratios_are_to_the_policy_at_the_beginning_of_the_update(version, mo
     if version > 0:
         weights = (now - batch.log_probs).exp().clamp(max=1.0) if version == 1 else 1.0
         assert torch.allclose(found.advantages, weights * normalised(batch.returns - batch.values), atol=1e-5)
+
+
+def test_the_probabilities_of_now_are_those_of_live_agents_allowed_choices():
+    learner, worker = set_up(
+        TrainConfig(env=f"{GAMES}:Patience", copies=2, rollout_steps=6, hidden=(8,), minibatch_size=5)
+    )
+    generator, shape = torch.Generator().manual_seed(1), (6, 2, 2)
+    batch = Batch.empty(shape, 3, 1, 3)
+    batch.observations.normal_(generator=generator)
+    batch.active[:] = torch.rand(shape, generator=generator) < 0.6
+    batch.masks[:] = torch.rand((*shape, 3), generator=generator) < 0.6
+    batch.masks[..., 1] = True
+    batch.actions[:] = 1.0
+    with torch.no_grad():
+        learner.networks.actor.last.bias.copy_(torch.tensor([0.5, -0.5, 1.0]))
+        actor = learner.networks.actor
+        logits = actor.last(actor.body(actor.norm(batch.observations)))
+    chances = torch.where(batch.masks, logits.exp(), 0.0)
+    expected = torch.where(batch.active, (chances[..., 1] / chances.sum(dim=-1)).log(), 0.0)
+    torch.testing.assert_close(learner._log_probs(batch), expected)
+    worker.close()
 
 
 def test_it_trains_in_an_env_of_pettingzoo(tmp_path):

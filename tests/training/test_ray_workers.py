@@ -47,10 +47,10 @@ def test_a_run_is_the_same_in_processes_of_their_own(undisturbed, tmp_path):
 def test_a_run_is_the_same_if_a_worker_is_killed_between_rollouts(undisturbed, tmp_path, monkeypatch, capsys):
     update = trainer.one_update
 
-    def one_update(learner, rollouts, progress):
+    def one_update(learner, rollouts, progress, cores):
         if progress.updates == 1:
             ray.kill(rollouts._actors[1])
-        return update(learner, rollouts, progress)
+        return update(learner, rollouts, progress, cores)
 
     monkeypatch.setattr(trainer, "one_update", one_update)
     train(dataclasses.replace(RAY, run=tmp_path))

@@ -16,7 +16,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -27,12 +27,13 @@ from seer_env.errors import BoundaryFileError, SeerError
 from seer_env.training.config import TrainConfig, dump_config, load_config
 from seer_env.training.mappo import Learner
 from seer_env.training.networks import Actor
-from seer_env.training.rollouts import Rollouts, named, under
+from seer_env.training.rollouts import Rollouts, TrainingError, named, under
 
 __all__ = [
     "CheckpointError",
     "Progress",
     "checkpoint_config",
+    "drop_later",
     "find_checkpoint",
     "load_actor",
     "restore",
@@ -59,6 +60,9 @@ class Progress:
     updates: int = 0
     decisions: int = 0
     seconds: float = 0.0
+
+
+COUNTERS = tuple(field.name for field in fields(Progress))
 
 
 def find_checkpoint(path: Path) -> Path:
@@ -130,13 +134,7 @@ def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
         BoundaryFileError: a world's file is.
     """
     _require_kept(folder, learner.config)
-    try:
-        counters = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        if counters.pop("format") != FORMAT:
-            raise CheckpointError(f"{folder}: of another format than {FORMAT}")
-        progress = Progress(**counters)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{folder}/state.json: damaged: {error!r}") from error
+    progress = _counters(folder)
     updates = learner.config.updates
     if progress.updates > updates:
         raise CheckpointError(f"{folder}: has had {progress.updates} updates, more than --updates {updates}")
@@ -145,11 +143,20 @@ def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
     try:
         _restore_learner(state, learner)
         rollouts.load(folder, under("rollouts", state), seed=learner.config.seed + progress.updates)
-    except BoundaryFileError:
+    except (BoundaryFileError, TrainingError):
         raise
+    except OSError as error:
+        raise CheckpointError(f"{folder}: a file is missing or cannot be read: {error}") from error
     except (KeyError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{folder}/state.safetensors: not of this run: {error!r}") from error
     return progress
+
+
+def drop_later(run: Path, updates: int) -> None:
+    """Remove the checkpoints of a run's folder after `updates`: those updates are to be made again."""
+    for folder in _numbered(run):
+        if int(folder.name.removeprefix("checkpoint_")) > updates:
+            shutil.rmtree(folder)
 
 
 def checkpoint_config(folder: Path) -> TrainConfig:
@@ -159,6 +166,21 @@ def checkpoint_config(folder: Path) -> TrainConfig:
         ConfigError: they are missing or damaged.
     """
     return load_config(folder / "config.yaml")
+
+
+def _counters(folder: Path) -> Progress:
+    try:
+        counters = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        version, progress = counters["format"], Progress(**{name: counters[name] for name in COUNTERS})
+        if not all(isinstance(count, int) for count in (progress.updates, progress.decisions)):
+            raise ValueError(f"{progress} counts in fractions")
+        if min(asdict(progress).values()) < 0:
+            raise ValueError(f"{progress} is below 0")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder}/state.json: damaged: {error!r}") from error
+    if version != FORMAT:
+        raise CheckpointError(f"{folder}: of another format than {FORMAT}")
+    return progress
 
 
 def _require_kept(folder: Path, config: TrainConfig) -> None:

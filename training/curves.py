@@ -118,6 +118,8 @@ def _series(run: Path, figure: str, against: str, smooth: int) -> tuple[np.ndarr
             rows = list(csv.DictReader(file))
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}; name the folder of a run") from error
+    except (ValueError, csv.Error) as error:  # no UTF-8, or no table
+        raise CommandError(f"{path}: damaged: {error!r}") from error
     columns = list(rows[0]) if rows else []
     column = next((name for name in columns if figure in (name, name.rpartition("/")[2])), None)
     if column is None:

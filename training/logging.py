@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch.utils.tensorboard import SummaryWriter
 
 from seer_env.files import write_whole
-from seer_env.training.checkpoints import written
+from seer_env.training.checkpoints import CheckpointError, written
 
 __all__ = ["RunLog"]
 
@@ -99,13 +99,16 @@ class RunLog:
 
 def _continued(path: Path, updates: int) -> TextIO:
     """progress.csv, opened to append, without rows after `updates`: those are to be made again."""
-    rows = []
-    if updates > 0 and path.exists():
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if int(row["update"]) <= updates]
     kept = io.StringIO(newline="")
     table = csv.DictWriter(kept, COLUMNS)
     table.writeheader()
-    table.writerows(rows)
+    if updates > 0 and path.exists():
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                table.writerows(row for row in csv.DictReader(file) if int(row["update"]) <= updates)
+        except (ValueError, KeyError, TypeError, csv.Error) as error:
+            raise CheckpointError(
+                f"{path}: damaged: {error!r}; without the file the run goes on, and its figures begin anew"
+            ) from error
     write_whole(path, kept.getvalue().encode())
     return path.open("a", newline="", encoding="utf-8")

@@ -292,7 +292,7 @@ class Learner:
         scaled = replace(self._scaled(batch), log_probs=before)
         means = self._descend(scaled, config.scheduled(index, config.entropy, config.entropy_end))
         self.networks.see(batch.observations[batch.active])
-        require_finite(means, index)
+        require_finite(means, self.networks, index)
         return means | {"losses/explained_variance": explained, "charts/learning_rate": rate}
 
     def _descend(self, batch: Batch, bonus: float) -> dict[str, float]:
@@ -350,11 +350,17 @@ class Learner:
         )
 
 
-def require_finite(means: Mapping[str, float], index: int) -> None:
-    """Refuse losses of update `index` that are no numbers: the networks are then spoilt."""
+def require_finite(means: Mapping[str, float], networks: Networks, index: int) -> None:
+    """Refuse losses of update `index` that are no numbers, and networks, which its last step may spoil."""
+    spoilt = [name for name, tensor in networks.state_dict().items() if not tensor.isfinite().all()]
     if not all(map(math.isfinite, means.values())):
         values = ", ".join(f"{name.partition('/')[2]} {value:g}" for name, value in means.items())
         raise TrainingError(
             f"update {index + 1}: a loss is not finite ({values}): a smaller learning_rate or "
             "max_gradient may help"
+        )
+    if spoilt:
+        raise TrainingError(
+            f"update {index + 1}: the networks are not finite ({', '.join(spoilt)}): a smaller learning_rate "
+            "or max_gradient, or smaller observations, may help"
         )

@@ -112,7 +112,7 @@ class ProcessWorker:
     def _answer(self) -> Any:
         with self._missed():
             answer = self._pipe.recv()
-        if isinstance(answer, OURS):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
@@ -217,6 +217,10 @@ def serve(pipe: Connection, config: TrainConfig, index: int) -> None:
             try:
                 answer = getattr(worker, method)(*arguments)
             except OURS as error:
+                answer = error
+            except (KeyError, ValueError, RuntimeError, OSError) as error:
+                if method != "load":  # which has these for a state that is not of its worlds
+                    raise
                 answer = error
             pipe.send(answer)
     except (EOFError, ConnectionError):

@@ -114,6 +114,19 @@ def test_training_begins_on_the_first_part_before_the_next_is_rolled_out(ahead):
     assert (first.made, second.made) == (1, 1), "version 1 is not published"
 
 
+def test_a_run_that_is_shortened_to_less_than_waits_is_saved_at_its_end():
+    before, after = Asynchronous(Numbers(), 2, 10), Asynchronous(Numbers(), 2, 1)
+    before.publish(torch.nn.Linear(1, 1), 0)
+    state = before.save(Path())  # three rollouts
+    before.close()
+    after.load(Path(), state, seed=0)
+    after.publish(torch.nn.Linear(1, 1), 0)
+    after.collect()
+    waiting = {name.split(".")[1] for name in after.save(Path()) if name.startswith("waiting.")}
+    after.close()
+    assert waiting == {"0", "1"}
+
+
 @pytest.mark.parametrize("staleness", [0, 1, 3])
 @pytest.mark.parametrize("done", [1, 4, UPDATES])
 def test_after_an_interruption_every_rollout_comes_once_by_the_same_networks(ahead, staleness, done):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -13,14 +15,27 @@ from seer_env.commands.make_env import FILES, TEMPLATES, check_name
 from seer_env.commands.output import CommandError
 
 
+def move(monkeypatch, folder):
+    """Work in `folder`; what lies in the one before, such as a world gossip, is not imported."""
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", os.getcwd())])
+    monkeypatch.chdir(folder)
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """A folder `paper_trail`, just made, beside which nothing else is."""
     folder = tmp_path_factory.mktemp("worlds")
     with pytest.MonkeyPatch.context() as here:
-        here.chdir(folder)
+        move(here, folder)
         assert main(["make-env", "paper_trail"]) == 0
     return folder / "paper_trail"
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """An empty working directory."""
+    move(monkeypatch, tmp_path)
+    return tmp_path
 
 
 def inside(project, *command):
@@ -32,6 +47,14 @@ def inside(project, *command):
 
 def test_its_own_tests_pass(project):
     assert "6 passed" in inside(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+
+
+def test_its_tests_pass_inside_a_project_that_imports_tests_otherwise(project, tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\naddopts = ["--import-mode=importlib"]'
+    )
+    copy = shutil.copytree(project, tmp_path / project.name)
+    inside(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "registered")
 
 
 def test_its_run_plays_the_episode_of_its_config(project):
@@ -49,7 +72,7 @@ def test_the_command_line_runs_it_by_module_and_by_file(project, world, tmp_path
 
 
 def test_no_word_of_the_template_is_left(project):
-    files = [path for path in project.iterdir() if path.suffix in (".py", ".md", ".json")]
+    files = [path for path in project.iterdir() if path.suffix in (".py", ".md", ".json", ".ini")]
     assert len(files) == len(FILES)
     for path in files:
         assert "template" not in (path.name + path.read_text()).lower()
@@ -87,18 +110,16 @@ def test_names_that_cannot_be_a_module_are_refused(name, message):
         check_name(name)
 
 
-def test_a_folder_that_is_there_is_left_alone(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "gossip"
+def test_a_folder_that_is_there_is_left_alone(elsewhere, capsys):
+    folder = elsewhere / "gossip"
     folder.mkdir()
     assert main(["make-env", "gossip"]) == 1
     assert "--force" in capsys.readouterr().err
     assert list(folder.iterdir()) == []
 
 
-def test_force_overwrites_its_files_and_no_others(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "gossip"
+def test_force_overwrites_its_files_and_no_others(elsewhere):
+    folder = elsewhere / "gossip"
     folder.mkdir()
     (folder / "gossip.py").write_text("old")
     (folder / "notes.txt").write_text("mine")
@@ -107,9 +128,13 @@ def test_force_overwrites_its_files_and_no_others(tmp_path, monkeypatch):
     assert (folder / "notes.txt").read_text() == "mine"
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "gossip").write_text("a file")
+def test_a_file_in_the_place_of_the_folder_is_told(elsewhere, capsys):
+    (elsewhere / "gossip").write_text("a file")
     assert main(["make-env", "gossip", "--force"]) == 1
     assert "gossip" in capsys.readouterr().err
-    assert (tmp_path / "gossip").read_text() == "a file"
+    assert (elsewhere / "gossip").read_text() == "a file"
+
+
+def test_the_next_step_names_what_the_tests_need(elsewhere, capsys):
+    assert main(["make-env", "gossip"]) == 0
+    assert "pip install pytest && python -m pytest" in capsys.readouterr().out

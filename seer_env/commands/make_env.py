@@ -16,7 +16,7 @@ from seer_env.files import write_whole
 
 #: Files that run as they are; `template_world` and `TemplateWorld` in them stand for the user's names.
 TEMPLATES = Path(__file__).parents[1] / "templates"
-FILES = ("README.md", "config.json", "run.py", "template_world.py", "test_template_world.py")
+FILES = ("README.md", "config.json", "pytest.ini", "run.py", "template_world.py", "test_template_world.py")
 #: Names of other files there, and those whose class would be one that the world's file imports or defines.
 TAKEN = ("run", "conftest", "kind", "int_enum", "event_model")
 
@@ -51,7 +51,7 @@ class MakeEnv:
             write_project(folder, self.name)
         except OSError as error:
             raise CommandError(f"{folder}: {error}") from error
-        print(f"{folder}: next, cd {self.name} && python run.py && python -m pytest")
+        print(f"{folder}: next, cd {self.name} && python run.py && pip install pytest && python -m pytest")
         return 0
 
 

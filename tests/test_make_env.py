@@ -50,9 +50,8 @@ def test_its_own_tests_pass(project):
 
 
 def test_its_tests_pass_inside_a_project_that_imports_tests_otherwise(project, tmp_path):
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.pytest.ini_options]\naddopts = ["--import-mode=importlib"]'
-    )
+    settings = '[tool.pytest.ini_options]\naddopts = ["--import-mode=importlib"]'
+    (tmp_path / "pyproject.toml").write_text(settings)
     copy = shutil.copytree(project, tmp_path / project.name)
     inside(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "registered")
 

@@ -296,6 +296,11 @@ def test_world_option_that_does_not_exist_is_told(capsys):
     assert "altitude" in capsys.readouterr().err
 
 
+def test_a_file_of_routes_that_is_not_there_is_told_in_a_line(capsys):
+    assert main(["run", "aircraft_v0", "--world", "routes=nofile.npz"]) == 1
+    assert capsys.readouterr().err == "seer-env: aircraft_v0: routes: there is no file nofile.npz\n"
+
+
 def test_a_picture_under_another_ending_than_png_is_refused(tmp_path, capsys):
     assert main(["run", "aircraft_v0", "--picture", str(tmp_path / "flight.jpg")]) == 1
     assert "a picture is a .png file" in capsys.readouterr().err

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import zipfile
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from seer_env.envs.aircraft.importing import import_tracks
 from seer_env.envs.aircraft.simplify import MAX_WAYPOINTS
+from seer_env.errors import ModelError
 
 __all__ = ["BUNDLED", "Routes", "import_tracks", "load_routes", "pack_routes", "save_routes"]
 
@@ -57,24 +59,36 @@ def load_routes(path: str | PathLike = BUNDLED) -> Routes:
     """Read routes; nothing in the file is ever executed (no pickle).
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: not a routes file, or its numbers cannot be flown; names the file and the fault.
+        ModelError: no such file, no routes file, or its numbers cannot be flown; names file and fault.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            missing = [name for name in COLUMNS if name not in file.files]
-            if missing:
-                raise ValueError(f"it lacks the arrays {missing}")
-            offsets = file["offsets"].astype(np.int64)
-            routes = Routes(offsets, *(file[name].astype(np.float64) for name in COLUMNS[1:]))
+        with open(path, "rb") as file:
+            routes = _read(file)
         _check(routes)
-    except FileNotFoundError:
-        raise
-    except Exception as error:
-        raise ValueError(
-            f"{path} is not a routes file: {error}. Make one with `seer-env tracks import FILE`."
+    except FileNotFoundError as error:
+        raise ModelError(f"routes: there is no file {path}") from error
+    except OSError as error:
+        raise ModelError(f"routes: {error}") from error
+    except Exception as error:  # a damaged file can raise anything
+        raise ModelError(
+            f"routes: {path} is not a routes file: {error}. Make one with `seer-env tracks import FILE`."
         ) from error
     return routes
+
+
+def _read(file: BinaryIO) -> Routes:
+    if not zipfile.is_zipfile(file):  # numpy would advise to allow pickle, which lets a file execute code
+        raise ValueError("it is no npz")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
+        missing = [name for name in COLUMNS if name not in arrays.files]
+        if missing:
+            raise ValueError(f"it lacks the arrays {missing}")
+        try:
+            offsets, *columns = (arrays[name].astype(np.float64) for name in COLUMNS)
+        except ValueError as error:  # of an array of objects, numpy says the same
+            raise ValueError("its arrays must hold numbers") from error
+    return Routes(offsets.astype(np.int64), *columns)
 
 
 def _check(routes: Routes) -> None:

@@ -17,6 +17,7 @@ from seer_env.envs.aircraft.tracks import (
     pack_routes,
     save_routes,
 )
+from seer_env.errors import ModelError
 
 
 def test_bundled_routes_are_many_and_short():
@@ -150,6 +151,33 @@ def test_loading_a_file_of_something_else_is_explained(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(ValueError, match="lacks the arrays"):
         load_routes(tmp_path / "other.npz")
+
+
+def test_no_file_of_routes_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r"^routes: there is no file .*no\.npz$"):
+        load_routes(tmp_path / "no.npz")
+
+
+def test_a_folder_of_routes_is_refused(tmp_path):
+    with pytest.raises(ModelError, match=r"^routes: .*Is a directory"):
+        load_routes(tmp_path)
+
+
+def of_text(file):
+    file.write_text("time,lat,lon")
+
+
+def of_objects(file):
+    with file.open("wb") as opened:
+        np.savez(opened, **dict.fromkeys(COLUMNS, np.array([None])))
+
+
+@pytest.mark.parametrize(("write", "fault"), [(of_text, "it is no npz"), (of_objects, "must hold numbers")])
+def test_numpys_advice_to_allow_pickle_is_not_passed_on(write, fault, tmp_path):
+    write(tmp_path / "f1.csv")
+    with pytest.raises(ModelError, match=rf"^routes: .*f1\.csv is not a routes file: .*{fault}") as raised:
+        load_routes(tmp_path / "f1.csv")
+    assert "pickle" not in str(raised.value)
 
 
 def test_saved_routes_come_back(tmp_path):

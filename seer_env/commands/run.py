@@ -30,8 +30,9 @@ INTERRUPTED = 130
 class Run(World):
     """Step a world under a policy, then print a table of speed and of where a step's time goes.
 
-    Episodes that end are begun anew until the steps are done. Ctrl-C stops after at most a second and
-    reports what ran. Compilation happens before the clock starts.
+    Episodes that end are begun anew until the steps are done. Ctrl-C stops after at most a second once
+    compiled, and while it compiles, when that is done; it reports what ran. Compilation happens before the
+    clock starts.
     """
 
     steps: int = 300

@@ -37,6 +37,26 @@ def test_only_workqueue_limits_python_threads(layer, level):
     assert doctor.layer_finding(layer).level == level
 
 
+def test_a_layer_that_numba_is_told_to_use_and_cannot_is_named(monkeypatch):
+    monkeypatch.setenv("NUMBA_THREADING_LAYER", "unheard_of")
+    findings = {finding.name: finding for finding in doctor.numba_findings(CpuLimits(2, None, None))}
+    layer = findings["threading layer"]
+    assert layer.level == "fix"
+    assert layer.value.startswith("NUMBA_THREADING_LAYER=unheard_of: ")
+    assert "unset NUMBA_THREADING_LAYER" in layer.advice
+    assert findings["numba"].level == "ok"
+
+
+def test_without_any_layer_numba_must_be_reinstalled():
+    assert "reinstall numba" in doctor.missing_layer("No threading layer could be loaded", {}).advice
+
+
+def test_disabled_compilation_is_found(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    numba, *_ = doctor.numba_findings(CpuLimits(2, None, None))
+    assert "compilation disabled" in numba.value
+
+
 def test_thread_cap_below_the_cpus_leaves_some_idle():
     finding = doctor.cap_finding(2, CpuLimits(8, None, None), {"NUMBA_NUM_THREADS": "2"})
     assert finding.level == "note"

@@ -105,7 +105,10 @@ def numba_findings(limits: CpuLimits) -> Iterator[Finding]:
         return
     seen = json.loads(done.stdout.splitlines()[-1])
     yield jit_finding(seen)
-    yield layer_finding(seen["layer"])
+    if seen["layer"] is None:
+        yield missing_layer(seen["layer_fault"], os.environ)
+    else:
+        yield layer_finding(seen["layer"])
     yield cap_finding(seen["thread_cap"], limits, os.environ)
     yield svml_finding(seen["svml"])
 
@@ -139,6 +142,15 @@ def layer_finding(layer: str) -> Finding:
         "serially; `pip install tbb`, where there is one for this machine, gives a layer that can"
     )
     return Finding("threading layer", layer, "note", advice)
+
+
+def missing_layer(fault: str, environ: Mapping[str, str]) -> Finding:
+    """numba has no threading layer, or cannot load the one that it is told to."""
+    name, asked = "threading layer", environ.get("NUMBA_THREADING_LAYER")
+    if asked is None:
+        return Finding(name, fault, "fix", "reinstall numba (pip install --force-reinstall numba llvmlite)")
+    advice = "unset NUMBA_THREADING_LAYER, or install what that layer needs; until then, step with threads=1"
+    return Finding(name, f"NUMBA_THREADING_LAYER={asked}: {fault}", "fix", advice)
 
 
 def cap_finding(cap: int, limits: CpuLimits, environ: Mapping[str, str]) -> Finding:

@@ -22,12 +22,22 @@ def _square(values):
 
 
 def probe() -> dict:
-    """Versions, the threading layer that a parallel function got, numba's thread cap and SVML."""
-    _square(np.ones(64))
+    """Versions, the threading layer that a parallel function got, numba's thread cap and SVML.
+
+    Where numba can load no layer, `layer` is None, and `layer_fault` the reason; elsewhere that is "".
+    """
+    fault = ""
+    try:
+        numba.get_num_threads()  # starts the layer
+    except ValueError as error:
+        fault = str(error).partition("\n")[0].rstrip(".")
+    else:
+        _square(np.ones(64))
     return {
         "numba": numba.__version__,
         "llvmlite": llvmlite.__version__,
-        "layer": numba.threading_layer(),
+        "layer": None if fault else numba.threading_layer(),
+        "layer_fault": fault,
         "thread_cap": int(numba.config.NUMBA_NUM_THREADS),
         "svml": bool(numba.config.USING_SVML),
         "jit": not numba.config.DISABLE_JIT,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 import numbers
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from seer_env.errors import ModelError
 
-__all__ = ["LARGEST", "divided", "flag", "number", "pairs", "whole"]
+__all__ = ["LARGEST", "divided", "flag", "known", "meant", "named", "number", "pairs", "whole"]
 
 #: No quantity of a world is larger in size: products of several stay finite.
 LARGEST = 1e12
@@ -92,11 +93,38 @@ def pairs(name: str, values: Any, below: int) -> np.ndarray:
     return array
 
 
+def known(given: Iterable[str], names: Iterable[str]) -> None:
+    """Refuse arguments of a world that are none of its `names`.
+
+    Raises:
+        ModelError: it lists `names`, and the nearest among them and the arguments of `seer_env.make`.
+    """
+    from seer_env.registration import MAKE_ARGUMENTS
+
+    names = list(names)
+    unknown = sorted(set(given).difference(names))
+    if unknown:
+        hint = meant(unknown, [*names, *MAKE_ARGUMENTS])
+        raise ModelError(f"unknown parameters {unknown}: {hint}choose from {names} or make's own arguments")
+
+
+def meant(given: Iterable[str], names: Iterable[str]) -> str:
+    """`"did you mean threads, copies? "`, the nearest of `names` to each given one; "" if none is near."""
+    choices = sorted(names)
+    near = [name for text in given for name in difflib.get_close_matches(text, choices, n=1)]
+    return f"did you mean {', '.join(near)}? " if near else ""
+
+
 def divided(kind: type, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Keyword arguments that are fields of a dataclass with a default, and the others.
 
     The fields `n_agents` and `parameters` are not: they hold the number of agents, and the others.
     """
-    names = {field.name for field in dataclasses.fields(kind)} - {"n_agents", "parameters"}
+    names = {*named(kind)} - {"n_agents"}
     own = {name: value for name, value in arguments.items() if name in names}
     return own, {name: value for name, value in arguments.items() if name not in names}
+
+
+def named(kind: type) -> list[str]:
+    """Names of a dataclass's fields but `parameters`, which holds what has no field."""
+    return [field.name for field in dataclasses.fields(kind) if field.name != "parameters"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import gymnasium
 import pettingzoo
 
-from seer_env.checks import whole
+from seer_env.checks import known, meant, whole
 from seer_env.entry_points import load
 from seer_env.errors import SeerError
 from seer_env.runtime.layout import MAX_ENTITIES
@@ -116,7 +117,8 @@ def make(world: str | EventModel, *, copies: int | None = None, **arguments: Any
         UnknownWorldError: no world of that name.
         EntryPointError: no such module, file, or class in it.
         TypeError: `n_agents` or a world's argument beside a model, which has them already.
-        ValueError: an argument out of its range, or `check`, `render_mode` or `global_state` beside `copies`.
+        ValueError: an argument unknown or out of its range, or `check`, `render_mode` or `global_state`
+            beside `copies`.
     """
     shown = {name: arguments.pop(name) for name in ONE_WORLD if name in arguments}
     model, settings = assemble(world, arguments)
@@ -168,10 +170,21 @@ def _model(world: str | EventModel, arguments: dict[str, Any]) -> EventModel:
 
     if not isinstance(world, str) and arguments:
         raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
-    model = _entry_point(world)(**arguments) if isinstance(world, str) else world
+    model = world
+    if isinstance(world, str):
+        factory = _entry_point(world)
+        _check_names(factory, arguments)
+        model = factory(**arguments)
     if not isinstance(model, EventModel):
         raise TypeError(f"world must be a name or an EventModel, made with its arguments, got {model!r}")
     return model
+
+
+def _check_names(factory: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Refuse what the factory has no parameter for; one with `**arguments` checks them itself."""
+    parameters = inspect.signature(factory).parameters.values()
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        known(arguments, [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)])
 
 
 def _entry_point(name: str) -> Callable[..., Any]:
@@ -179,7 +192,8 @@ def _entry_point(name: str) -> Callable[..., Any]:
         raise UnknownWorldError(f"no world {name!r}: name the class in that file too, as {name}:Class")
     if name not in registry and ":" not in name:
         raise UnknownWorldError(
-            f"no world {name!r}: there are {sorted(registry)}, and your own as module:Class or file.py:Class"
+            f"no world {name!r}: {meant([name], registry)}there are {sorted(registry)}, and your own as "
+            "module:Class or file.py:Class"
         )
     entry_point = registry.get(name, name)
     if isinstance(entry_point, str):

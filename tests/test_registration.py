@@ -9,7 +9,7 @@ import pettingzoo
 import pytest
 from worlds import Lamps, Ring
 
-from seer_env import Copies, registration
+from seer_env import Copies, make_vec, registration
 from seer_env.env import SeerParallelEnv, make
 from seer_env.errors import ModelError
 
@@ -72,8 +72,27 @@ def test_a_file_without_a_class_is_an_error_that_shows_the_form():
 
 
 def test_an_unknown_argument_is_named(ring_v0):
-    with pytest.raises(TypeError, match="wings"):
+    with pytest.raises(
+        ModelError, match=r"unknown parameters \['wings'\]: choose from \['n_agents', 'extra'"
+    ):
         make(ring_v0, wings=2)
+
+
+@pytest.mark.parametrize("world", ["aircraft_v0", "battle_v0", "pcs_v0", "flock_v0", "epidemic_v0"])
+@pytest.mark.parametrize(("given", "near"), [("thread", "threads"), ("n_agent", "n_agents")])
+def test_a_misspelt_argument_of_any_world_is_put_right(world, given, near):
+    with pytest.raises(ModelError, match=rf"unknown parameters \['{given}'\]: did you mean {near}\?"):
+        make(world, **{given: 3})
+
+
+def test_a_misspelt_argument_of_make_vec_is_put_right():
+    with pytest.raises(ModelError, match=r"did you mean copies\?"):
+        make_vec("flock_v0", copis=3)
+
+
+def test_a_misspelt_world_is_put_right():
+    with pytest.raises(registration.UnknownWorldError, match=r"'aircaft_v0': did you mean aircraft_v0\?"):
+        make("aircaft_v0")
 
 
 def test_a_name_cannot_be_taken_twice(ring_v0):

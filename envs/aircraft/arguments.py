@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 
-from seer_env.checks import flag, number, whole
+from seer_env.checks import flag, known, named, number, whole
 from seer_env.envs.aircraft.constants import (
     COLLISION_H,
     COLLISION_V,
@@ -108,10 +108,7 @@ class Arguments:
 
 
 def _check_parameters(given: Mapping[str, float]) -> None:
-    unknown = sorted(set(given) - set(PARAMETERS))
-    if unknown:
-        names = sorted({*WHOLE, *POSITIVE})
-        raise ModelError(f"unknown parameters {unknown}; choose from {names} or {sorted(PARAMETERS)}")
+    known(given, [*named(Arguments), *PARAMETERS])
     for name, value in given.items():
         number(name, value, 0.0, positive=name == "ceiling")
     values = PARAMETERS | dict(given)

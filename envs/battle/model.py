@@ -7,7 +7,7 @@ import math
 import numpy as np
 from gymnasium import spaces
 
-from seer_env.checks import flag, number, whole
+from seer_env.checks import flag, known, number, whole
 from seer_env.envs.battle.constants import (
     AIMS,
     ARMIES,
@@ -159,11 +159,7 @@ def _observe_only(me, obs, info, sim):
 
 
 def _check_rules(rules: dict[str, float]) -> None:
-    unknown = sorted(set(rules) - set(RULES))
-    if unknown:
-        raise ModelError(
-            f"unknown parameters {unknown}; choose from {['n_agents', 'map_size', 'infos', *RULES]}"
-        )
+    known(rules, ["n_agents", "map_size", "infos", *RULES])
     for name, value in rules.items():
         least = 0.0 if name in ("damage", "recovery") else -math.inf
         number(name, value, least, positive=name == "max_hp")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seer_env.checks import flag, number, whole
+from seer_env.checks import flag, known, named, number, whole
 from seer_env.envs.pcs.constants import MAX_GUARD, MOST_CHANNELS, MOST_PATHS, RADIO, STATIC_GUARD, WEIGHTS
 from seer_env.envs.pcs.topology import Topology, graph_topology, grid_topology
 from seer_env.errors import ModelError
@@ -117,8 +117,8 @@ class Arguments:
             "start": self.start_hour / 24.0 * self.day, "load_interval": self.load_interval,
             "constant": not (self.moving or self.diurnal),
         }  # fmt: skip
-        known = RADIO | WEIGHTS
-        return params | {name: float(self.parameters.get(name, value)) for name, value in known.items()}
+        others = RADIO | WEIGHTS
+        return params | {name: float(self.parameters.get(name, value)) for name, value in others.items()}
 
 
 def check_numbers(numbers: Mapping[str, float], parameters: Mapping[str, float]) -> None:
@@ -134,13 +134,10 @@ def check_numbers(numbers: Mapping[str, float], parameters: Mapping[str, float])
         number(name, value, 0.0, positive=name not in MAY_BE_ZERO)
     if numbers["hotspot"] > 1:
         raise ModelError(f"hotspot is a share of the cells, 0 to 1, got {numbers['hotspot']!r}")
-    known = RADIO | WEIGHTS
-    unknown = sorted(set(parameters) - set(known))
-    if unknown:
-        raise ModelError(f"unknown parameters {unknown}; choose from {sorted(numbers)} or {sorted(known)}")
+    known(parameters, [*named(Arguments), *RADIO, *WEIGHTS])
     for name, value in parameters.items():
         number(name, value, 0.0)
-    limits = known | dict(parameters)
+    limits = RADIO | WEIGHTS | dict(parameters)
     if not 0 < limits["min_power"] <= limits["low_cap"] < limits["high_cap"]:
         raise ModelError(
             f"min_power={limits['min_power']} must be above 0 and at most low_cap={limits['low_cap']}, and "

@@ -106,6 +106,11 @@ def test_version(capsys):
     assert capsys.readouterr().out.strip() == seer_env.__version__
 
 
+def test_the_package_runs_as_the_command_line():
+    done = subprocess.run([sys.executable, "-m", "seer_env", "--version"], capture_output=True, text=True)
+    assert done.stdout == f"{seer_env.__version__}\n"
+
+
 def test_unknown_bench_names_the_known_ones(capsys):
     assert main(["bench", "nonsense"]) == 1
     told = capsys.readouterr().err
@@ -329,6 +334,13 @@ def test_imported_reports_become_routes(reports, tmp_path, capsys):
     assert main(["tracks", "import", str(reports), "--out", str(out)]) == 0
     assert "1 routes" in capsys.readouterr().out
     assert out.exists()
+
+
+def test_import_that_finds_no_flight_names_the_option_of_the_unit(tmp_path, capsys):
+    file = tmp_path / "one.csv"
+    file.write_text("time,icao24,lat,lon,baroaltitude\n0,a,48,2,9000\n")
+    assert main(["tracks", "import", str(file), "--out", str(tmp_path / "routes.npz")]) == 1
+    assert "--altitude-unit" in capsys.readouterr().err
 
 
 def test_import_of_a_missing_file_is_told(tmp_path, capsys):

@@ -87,7 +87,8 @@ def _all_routes(columns: dict[str, np.ndarray], path: Path, rules: Rules) -> lis
             f"{path}: none of {len(group)} rows belongs to a usable flight. Needed: {rules.duration:g} s "
             f"and {rules.length / 1000:g} km without a silence of {rules.gap:g} s, at "
             f"{rules.floor:g} to {rules.ceiling:g} m, within {rules.region / 2000:g} km of the median "
-            "position. Check altitude_unit, or pass other `rules`."
+            "position. Check the altitudes' unit, altitude_unit or, of the command, --altitude-unit; Python "
+            "may pass other `rules`."
         )
     return routes
 

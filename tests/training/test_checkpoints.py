@@ -110,6 +110,8 @@ def test_a_checkpoint_of_other_networks_is_refused(tmp_path):
         {"staleness": 1},
         {"micro_batches": 2},
         {"env": "epidemic_v0"},
+        {"seed": 9},
+        {"log_std": -1.0},
     ],
     ids=str,
 )

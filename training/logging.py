@@ -10,7 +10,17 @@ from types import TracebackType
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+from rich.text import Text
 from torch.utils.tensorboard import SummaryWriter
 
 from seer_env.files import write_whole
@@ -62,11 +72,12 @@ class RunLog:
             self._file = _continued(folder / "progress.csv", done)
             self._board = SummaryWriter(str(folder), purge_step=done + 1)
         self._csv = csv.DictWriter(self._file, COLUMNS)
-        columns = TextColumn("update"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()
-        figures, console = TextColumn("{task.description}"), Console(stderr=True)
+        bar = BarColumn(20, table_column=uncut()), MofNCompleteColumn(table_column=uncut())
+        columns = TextColumn("update"), *bar, TimeRemainingColumn(table_column=uncut()), Figures()
+        console = Console(stderr=True)
         # In Jupyter rich draws with ipywidgets, and warns where they are missing.
         hidden = console.is_jupyter and find_spec("ipywidgets") is None
-        self._bar = Progress(*columns, figures, console=console, refresh_per_second=2, disable=hidden)
+        self._bar = Progress(*columns, console=console, refresh_per_second=2, disable=hidden)
         self._task = self._bar.add_task("", total=updates, completed=done)
 
     def write(self, update: int, figures: dict[str, float]) -> None:
@@ -95,6 +106,19 @@ class RunLog:
         with written(self._folder):
             self._board.close()
             self._file.close()
+
+
+class Figures(ProgressColumn):
+    """The figures of an update in what the line has left; their end is cut off where that is too little."""
+
+    def render(self, task: Task) -> Text:
+        """See `ProgressColumn`."""
+        return Text(task.description, no_wrap=True, overflow="ellipsis")
+
+
+def uncut() -> Column:
+    """A column that keeps its width in a narrow terminal: rich takes what is missing from others."""
+    return Column(no_wrap=True)
 
 
 def _continued(path: Path, updates: int) -> TextIO:

@@ -172,7 +172,7 @@ def _model(world: str | EventModel, arguments: dict[str, Any]) -> EventModel:
         raise TypeError(f"{world!r} is a model already, so it takes no {sorted(arguments)}")
     model = world
     if isinstance(world, str):
-        factory = _entry_point(world)
+        factory = find_entry_point(world)
         _check_names(factory, arguments)
         model = factory(**arguments)
     if not isinstance(model, EventModel):
@@ -187,7 +187,14 @@ def _check_names(factory: Callable[..., Any], arguments: Mapping[str, Any]) -> N
         known(arguments, [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)])
 
 
-def _entry_point(name: str) -> Callable[..., Any]:
+def find_entry_point(name: str) -> Callable[..., Any]:
+    """What makes the world that `name` names, registered or not.
+
+    Raises:
+        UnknownWorldError: no world of that name.
+        EntryPointError: no such module, file, or class in it.
+        TypeError: what is there cannot be called.
+    """
     if name.endswith(".py"):
         raise UnknownWorldError(f"no world {name!r}: name the class in that file too, as {name}:Class")
     if name not in registry and ":" not in name:

@@ -42,8 +42,8 @@ __all__ = [
 
 FORMAT = 3
 
-#: Settings that decide what a checkpoint holds: a run keeps them when it goes on. `seed` and `log_std` count at
-#: the beginning alone: another would be written into config.yaml, and change nothing.
+#: Settings that decide what a checkpoint holds: a run keeps them when it goes on. `seed` and `log_std` count
+#: at the beginning alone: another would be written into config.yaml, and change nothing.
 KEPT = (
     "env", "copies", "workers", "ring", "micro_batches", "staleness", "device", "hidden",
     "normalise_observations", "seed", "log_std",

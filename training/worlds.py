@@ -11,13 +11,21 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from seer_env.entry_points import load
 from seer_env.model import EventModel
-from seer_env.registration import make, registry
+from seer_env.registration import UnknownWorldError, assemble, find_entry_point, make, registry
 from seer_env.training.config import ConfigError, TrainConfig
 from seer_env.training.parallel import ParallelEpisode, WorldsError
 
-__all__ = ["ParallelWorlds", "SeerWorlds", "WorldStep", "Worlds", "WorldsError", "foreign_env", "open_worlds"]
+__all__ = [
+    "ParallelWorlds",
+    "SeerWorlds",
+    "WorldStep",
+    "Worlds",
+    "WorldsError",
+    "count_agents",
+    "foreign_env",
+    "open_worlds",
+]
 
 
 class WorldStep(NamedTuple):
@@ -256,8 +264,10 @@ def foreign_env(config: TrainConfig) -> Callable[..., ParallelEnv] | None:
     if config.env in registry:
         return None
     try:
-        entry_point = load(config.env)
+        entry_point = find_entry_point(config.env)
         sample = entry_point(**config.world)
+    except UnknownWorldError as error:
+        raise ConfigError(str(error)) from error
     except (TypeError, ValueError, ImportError) as error:
         raise ConfigError(f"env {config.env}: {error}") from error
     if isinstance(sample, EventModel):
@@ -266,6 +276,23 @@ def foreign_env(config: TrainConfig) -> Callable[..., ParallelEnv] | None:
         raise ConfigError(f"env {config.env}: made {type(sample).__name__}, no EventModel and no ParallelEnv")
     sample.close()
     return lambda **more: entry_point(**config.world, **more)
+
+
+def count_agents(config: TrainConfig) -> int:
+    """How many agents the world that `config` names has; nothing is compiled for it.
+
+    Raises:
+        ConfigError: there is no such world, or its arguments are not possible.
+    """
+    make_env = foreign_env(config)
+    if make_env is not None:
+        env = make_env()
+        env.close()
+        return len(env.possible_agents)
+    try:
+        return assemble(config.env, config.world)[0].n_agents
+    except (TypeError, ValueError, ImportError) as error:
+        raise ConfigError(f"env {config.env}: {error}") from error
 
 
 def open_worlds(config: TrainConfig, first: int = 0) -> Worlds:

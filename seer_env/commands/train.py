@@ -63,11 +63,14 @@ def train(arguments: Sequence[str]) -> int:
         base = dataclasses.replace(checkpoint_config(checkpoint), run=checkpoint.parent)
     config = parse_arguments(rest, base, "seer-env train [--config FILE | --resume RUN]")
     from seer_env.training.trainer import train as run
+    from seer_env.training.worlds import count_agents
 
     if checkpoint is None and any(config.run.glob("checkpoint_*")):
         raise CommandError(
             f"{config.run} has a run already: --resume {config.run} goes on, --run names another"
         )
+    sizes = f"{count_agents(config):,} agents, copies={config.copies}, updates={config.updates}"
+    print(f"{config.env}: {sizes}, run={config.run}", file=sys.stderr, flush=True)
     progress = run(config, checkpoint)
     print(f"{progress.updates} of {config.updates} updates, {progress.decisions:,} decisions: {config.run}")
     if progress.updates < config.updates:

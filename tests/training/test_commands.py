@@ -14,6 +14,7 @@ from training_runs import FLOCK, GAMES
 
 import seer_env
 from seer_env.cli import main
+from seer_env.training.checkpoints import Progress
 from seer_env.training.config import TrainConfig
 from seer_env.training.evaluate import play_episode
 from seer_env.training.trainer import train
@@ -159,6 +160,19 @@ def test_resume_goes_on_with_the_runs_own_settings(run, capsys):
     assert "2 of 2 updates" in capsys.readouterr().out.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["flock_v0", "--world", "n_agents=3000"], "flock_v0: 3,000 agents, copies=7, updates=100, run="),
+        ([f"{GAMES}:Patience"], f"{GAMES}:Patience: 2 agents, copies=7, updates=100, run="),
+    ],
+)
+def test_the_first_line_says_what_is_trained_and_where(tmp_path, monkeypatch, capsys, arguments, line):
+    monkeypatch.setattr("seer_env.training.trainer.train", lambda config, _: Progress(config.updates))
+    assert main(["train", "--copies", "7", "--run", str(tmp_path), "--env", *arguments]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == f"{line}{tmp_path}"
+
+
 def test_an_env_is_found_in_the_working_directory(tmp_path):
     """As `module:Class`; in a process of its own, as an installed command begins without that directory."""
     source = Path(__file__).parents[1] / "parallel_games.py"
@@ -220,7 +234,7 @@ def test_an_interval_needs_two_episodes(spread, capsys):
     [
         (["train", "--config", "nowhere.yaml"], "nowhere.yaml"),
         (["train", "--config", "a.yaml", "--resume", "b"], "name one"),
-        (["train", "--env", "nowhere_v0"], "nowhere_v0"),
+        (["train", "--env", "pcs_v1"], "no world 'pcs_v1': there are ['aircraft_v0', "),
         (["train", "--updates", "0"], "updates must be from 1"),
         (["evaluate", "nowhere"], "nowhere: no checkpoint"),
         (["play", "nowhere"], "nowhere: no checkpoint"),

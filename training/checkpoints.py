@@ -127,6 +127,19 @@ def load_actor(folder: Path, actor: Actor) -> None:
     _load(folder, actor, under("actor", tensors))
 
 
+def observation_size(folder: Path) -> int:
+    """How many numbers an observation has that the actor of a checkpoint was trained on.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+    path = folder / "model.safetensors"
+    try:
+        return _tensors(path)["actor.body.0.weight"].shape[1]
+    except (KeyError, IndexError) as error:
+        raise CheckpointError(f"{path}: has no actor: {error!r}") from error
+
+
 def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
     """Bring a learner, the rollouts and their worlds to where a checkpoint left them.
 

@@ -12,7 +12,7 @@ from seer_env.commands.output import CommandError
 from seer_env.env import SeerParallelEnv
 from seer_env.episode import Episode, Policy
 from seer_env.model import EventModel
-from seer_env.training.checkpoints import load_actor
+from seer_env.training.checkpoints import CheckpointError, load_actor, observation_size
 from seer_env.training.config import TrainConfig
 from seer_env.training.networks import Actor
 from seer_env.training.parallel import ParallelEpisode
@@ -77,6 +77,13 @@ def load_policy(
     Raises:
         CheckpointError: it is damaged, or the world has other spaces.
     """
+    trained, given = observation_size(folder), world.observation_size
+    if given != trained:
+        agents = world.n_agents if isinstance(world, EventModel) else len(world.possible_agents)
+        raise CheckpointError(
+            f"{folder}: an observation has {given} numbers with {agents} agents in {config.env}; the policy "
+            f"was trained on {trained}, so it cannot act there"
+        )
     actor = Actor(
         world.observation_size,
         world.action_space,

@@ -11,11 +11,12 @@ import tyro
 
 from seer_env.commands.output import CommandError
 from seer_env.commands.train import require_training
-from seer_env.commands.world import OWN_NUMBER, World, import_from_here, parse_setting
+from seer_env.commands.world import OWN_NUMBER, World, import_from_here, make_model, parse_setting
 
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
     from seer_env.episode import Policy
+    from seer_env.model import EventModel
     from seer_env.training.config import TrainConfig
     from seer_env.training.parallel import ParallelEpisode
 
@@ -85,18 +86,25 @@ class Trained:
         return dataclasses.replace(config, max_cycles=cycles, world=world)
 
     def options(self) -> World:
-        """The options of a world of seer_env."""
+        """The options of a world of seer_env; whether the policy can act in it is seen before it is compiled.
+
+        Raises:
+            CommandError: the world is not possible.
+            CheckpointError: as `policy`.
+        """
         config = self.config()
         settings = dict(config.world)
         trained = settings.pop("n_agents", None)
-        return World(
+        world = World(
             config.env,
             agents=trained if self.agents is None else self.agents,
             max_cycles=config.max_cycles,
             world=tuple(f"{key}={value!r}" for key, value in settings.items()),
         )
+        self.policy(make_model(world))
+        return world
 
-    def policy(self, env: SeerParallelEnv | ParallelEpisode) -> Policy:
+    def policy(self, env: SeerParallelEnv | EventModel | ParallelEpisode) -> Policy:
         """The checkpoint's policy.
 
         Raises:

@@ -14,6 +14,7 @@ from seer_env.commands.output import CommandError
 
 if TYPE_CHECKING:
     from seer_env.env import SeerParallelEnv
+    from seer_env.model import EventModel
 
 OWN_NUMBER = tyro.conf.arg(metavar="INT", help_behavior_hint="(default: the world's own)")
 
@@ -50,7 +51,44 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
     Raises:
         CommandError: the options are not possible; the message is that of `seer_env.make`.
     """
-    from seer_env.registration import MAKE_ARGUMENTS, make
+    from seer_env.registration import make
+
+    own = own_arguments(args)
+    try:
+        return make(
+            args.env,
+            threads=args.threads,
+            scheduler=args.scheduler,
+            max_cycles=args.max_cycles,
+            **own,
+            **more,
+        )
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{args.env}: {error}") from error
+
+
+def make_model(args: World) -> EventModel:
+    """The model of the world that `args` describe, for which nothing is compiled.
+
+    Raises:
+        CommandError: as `make_world`.
+    """
+    from seer_env.registration import assemble
+
+    own = own_arguments(args)
+    try:
+        return assemble(args.env, own)[0]
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{args.env}: {error}") from error
+
+
+def own_arguments(args: World) -> dict[str, Any]:
+    """The world's own arguments, its number of agents among them.
+
+    Raises:
+        CommandError: one is not possible, or is not the world's.
+    """
+    from seer_env.registration import MAKE_ARGUMENTS
 
     if args.agents is not None and args.agents < 1:
         raise CommandError(f"--agents {args.agents}: at least 1")
@@ -58,18 +96,7 @@ def make_world(args: World, **more: Any) -> SeerParallelEnv:
     settings = dict(map(parse_setting, args.world))
     for name in settings.keys() & MAKE_ARGUMENTS:
         raise CommandError(f"--world {name}: this is not the world's; --help has the options of the command")
-    try:
-        return make(
-            args.env,
-            n_agents=args.agents,
-            threads=args.threads,
-            scheduler=args.scheduler,
-            max_cycles=args.max_cycles,
-            **settings,
-            **more,
-        )
-    except (TypeError, ValueError) as error:
-        raise CommandError(f"{args.env}: {error}") from error
+    return {"n_agents": args.agents, **settings}
 
 
 def import_from_here() -> None:

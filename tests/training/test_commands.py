@@ -9,14 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from gymnasium import spaces
 from PIL import Image
+from safetensors.torch import save_file
 from training_runs import FLOCK, GAMES
 
 import seer_env
 from seer_env.cli import main
 from seer_env.training.checkpoints import Progress
-from seer_env.training.config import TrainConfig
+from seer_env.training.config import TrainConfig, dump_config
 from seer_env.training.evaluate import play_episode
+from seer_env.training.networks import Actor
 from seer_env.training.trainer import train
 
 SETTINGS = """
@@ -100,6 +103,22 @@ def test_evaluate_lets_an_actor_act_for_ten_times_as_many_agents_as_it_was_train
     env.close()
 
 
+@pytest.mark.parametrize("command", ["evaluate", "play"])
+def test_a_world_in_which_the_policy_cannot_act_is_refused_before_it_is_compiled(
+    tmp_path, monkeypatch, capsys, command
+):
+    config = TrainConfig(env="pcs_v0", world={"n_agents": 100, "topology": "square"}, hidden=(8,))
+    actor = Actor(40, spaces.Discrete(7), config.hidden).state_dict()
+    save_file({f"actor.{name}": tensor for name, tensor in actor.items()}, tmp_path / "model.safetensors")
+    (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    monkeypatch.setattr("seer_env.env.SeerParallelEnv", None)
+    assert main([command, str(tmp_path), "--agents", "7"]) == 1
+    refused = (
+        "an observation has 24 numbers with 7 agents in pcs_v0; the policy was trained on 40, so it cannot"
+    )
+    assert f"{refused} act there" in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory) -> Path:
     """A run of one update in PettingZoo's simple_spread."""
@@ -138,7 +157,10 @@ def test_play_films_an_env_of_pettingzoo_with_its_own_pictures(spread, tmp_path,
     ("arguments", "message"),
     [
         (["--agents", "9"], "--agents 9: mpe2.simple_spread_v3:parallel_env has arguments of its own"),
-        (["--world", "N=4"], "not of these networks"),
+        (
+            ["--world", "N=4"],
+            "24 numbers with 4 agents in mpe2.simple_spread_v3:parallel_env, and the policy was",
+        ),
         (["--world", "wings=2"], "wings"),
         (["--opponent", "rush"], "has no sides"),
         (["--steps", "0"], "--steps 0"),

@@ -72,6 +72,8 @@ def find_checkpoint(path: Path) -> Path:
     Raises:
         CheckpointError: there is none.
     """
+    if not path.exists():
+        raise CheckpointError(f"there is no folder {path}")
     if (path / "model.safetensors").is_file():
         return path
     found = _numbered(path)
@@ -127,6 +129,26 @@ def load_actor(folder: Path, actor: Actor) -> None:
     _load(folder, actor, under("actor", tensors))
 
 
+def saved_progress(folder: Path) -> Progress:
+    """What had been done when a checkpoint was saved.
+
+    Raises:
+        CheckpointError: its counters are missing or damaged, or it is of another format.
+    """
+    try:
+        counters = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        version, progress = counters["format"], Progress(**{name: counters[name] for name in COUNTERS})
+        if not all(isinstance(count, int) for count in (progress.updates, progress.decisions)):
+            raise ValueError(f"{progress} counts in fractions")
+        if min(asdict(progress).values()) < 0:
+            raise ValueError(f"{progress} is below 0")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder}/state.json: damaged: {error!r}") from error
+    if version != FORMAT:
+        raise CheckpointError(f"{folder}: of another format than {FORMAT}")
+    return progress
+
+
 def observation_size(folder: Path) -> int:
     """How many numbers an observation has that the actor of a checkpoint was trained on.
 
@@ -148,7 +170,7 @@ def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
         BoundaryFileError: a world's file is.
     """
     _require_kept(folder, learner.config)
-    progress = _counters(folder)
+    progress = saved_progress(folder)
     updates = learner.config.updates
     if progress.updates > updates:
         raise CheckpointError(f"{folder}: has had {progress.updates} updates, more than --updates {updates}")
@@ -180,21 +202,6 @@ def checkpoint_config(folder: Path) -> TrainConfig:
         ConfigError: they are missing or damaged.
     """
     return load_config(folder / "config.yaml")
-
-
-def _counters(folder: Path) -> Progress:
-    try:
-        counters = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        version, progress = counters["format"], Progress(**{name: counters[name] for name in COUNTERS})
-        if not all(isinstance(count, int) for count in (progress.updates, progress.decisions)):
-            raise ValueError(f"{progress} counts in fractions")
-        if min(asdict(progress).values()) < 0:
-            raise ValueError(f"{progress} is below 0")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder}/state.json: damaged: {error!r}") from error
-    if version != FORMAT:
-        raise CheckpointError(f"{folder}: of another format than {FORMAT}")
-    return progress
 
 
 def _require_kept(folder: Path, config: TrainConfig) -> None:

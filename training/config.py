@@ -157,7 +157,8 @@ class TrainConfig:
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
-                raise ConfigError(f"{name} must be from {low:g} to {high:g}, got {value!r}")
+                possible = f"at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+                raise ConfigError(f"{name} must be {possible}, got {value!r}")
         groups = self.workers * self.micro_batches * self.ring
         if groups > self.copies:
             raise ConfigError(
@@ -237,7 +238,9 @@ def load_config(path: Path) -> TrainConfig:
 
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error  # its text would name the file once more
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: {error}") from error
     if not isinstance(settings, dict):
         raise ConfigError(f"{path}: expected settings, a line `name: value` each")

@@ -8,12 +8,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from seer_env.commands.output import CommandError
 from seer_env.commands.world import import_from_here
+
+if TYPE_CHECKING:
+    from seer_env.training.config import TrainConfig
 
 EXTRA = ("torch", "safetensors", "yaml", "tensorboard")
 
@@ -48,23 +51,19 @@ def train(arguments: Sequence[str]) -> int:
     require_training()
     import_from_here()
     from seer_env.commands.run import INTERRUPTED
-    from seer_env.training.config import TrainConfig, load_config, parse_arguments
+    from seer_env.training.config import parse_arguments
 
     source, rest = tyro.cli(Source, args=list(arguments), add_help=False, return_unknown_args=True)
-    if source.config and source.resume:
-        raise CommandError("--config and --resume: a run goes on with its own settings; name one")
-    base, checkpoint = TrainConfig(), None
-    if source.config is not None:
-        base = load_config(source.config)
-    if source.resume is not None:
-        from seer_env.training.checkpoints import checkpoint_config, find_checkpoint
-
-        checkpoint = find_checkpoint(source.resume)
-        base = dataclasses.replace(checkpoint_config(checkpoint), run=checkpoint.parent)
+    base, checkpoint = start_of(source)
     config = parse_arguments(rest, base, "seer-env train [--config FILE | --resume RUN]")
+    from seer_env.training.checkpoints import saved_progress
     from seer_env.training.trainer import train as run
     from seer_env.training.worlds import count_agents
 
+    if checkpoint is not None and saved_progress(checkpoint).updates == config.updates:
+        done = f"{config.updates} of {config.updates} updates"
+        print(f"{checkpoint} is finished: {done}; --updates N goes on to N")
+        return 0
     if checkpoint is None and any(config.run.glob("checkpoint_*")):
         raise CommandError(
             f"{config.run} has a run already: --resume {config.run} goes on, --run names another"
@@ -77,6 +76,27 @@ def train(arguments: Sequence[str]) -> int:
         print(f"go on with: seer-env train --resume {config.run}", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def start_of(source: Source) -> tuple[TrainConfig, Path | None]:
+    """The settings to start from, and the checkpoint to go on from if there is one.
+
+    Raises:
+        CommandError: both are named, or the settings are missing or damaged.
+        CheckpointError: there is no checkpoint.
+    """
+    from seer_env.training.config import TrainConfig, load_config
+
+    if source.config and source.resume:
+        raise CommandError("--config and --resume: a run goes on with its own settings; name one")
+    if source.config is not None:
+        return load_config(source.config), None
+    if source.resume is None:
+        return TrainConfig(), None
+    from seer_env.training.checkpoints import checkpoint_config, find_checkpoint
+
+    checkpoint = find_checkpoint(source.resume)
+    return dataclasses.replace(checkpoint_config(checkpoint), run=checkpoint.parent), checkpoint
 
 
 def require_training() -> None:

@@ -177,9 +177,15 @@ def test_a_folder_with_a_run_is_not_trained_over(run, capsys):
     assert f"--resume {run} goes on" in capsys.readouterr().err
 
 
-def test_resume_goes_on_with_the_runs_own_settings(run, capsys):
+def test_resume_goes_on_with_the_runs_own_settings(run, tmp_path, capsys):
+    assert main(["train", "--resume", str(run), "--updates", "3", "--run", str(tmp_path)]) == 0
+    assert "3 of 3 updates, 576 decisions" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_a_finished_run_says_so_and_how_it_goes_on_further(run, capsys):
     assert main(["train", "--resume", str(run)]) == 0
-    assert "2 of 2 updates" in capsys.readouterr().out.replace("\n", " ")
+    last = run / "checkpoint_000002"
+    assert capsys.readouterr().out == f"{last} is finished: 2 of 2 updates; --updates N goes on to N\n"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +234,7 @@ def patience(tmp_path_factory) -> Path:
         (["play", "--video", "x.gif"], "patience: draws no pictures"),
         (["play", "--seed", "-1"], "--seed -1: at least 0"),
         (["evaluate", "--seed", "-1"], "--seed -1: at least 0"),
-        (["evaluate", "--max-cycles", "0"], "max_cycles must be from 1"),
+        (["evaluate", "--max-cycles", "0"], "max_cycles must be at least 1, got 0"),
     ],
 )
 def test_what_a_checkpoint_cannot_do_is_refused_by_name(
@@ -254,12 +260,14 @@ def test_an_interval_needs_two_episodes(spread, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "--config", "nowhere.yaml"], "nowhere.yaml"),
+        (["train", "--config", "nowhere.yaml"], "seer-env: nowhere.yaml: No such file or directory\n"),
+        (["curves", "nowhere"], f"seer-env: {Path('nowhere/config.yaml')}: No such file or directory\n"),
         (["train", "--config", "a.yaml", "--resume", "b"], "name one"),
         (["train", "--env", "pcs_v1"], "no world 'pcs_v1': there are ['aircraft_v0', "),
-        (["train", "--updates", "0"], "updates must be from 1"),
-        (["evaluate", "nowhere"], "nowhere: no checkpoint"),
-        (["play", "nowhere"], "nowhere: no checkpoint"),
+        (["train", "--updates", "0"], "updates must be at least 1, got 0"),
+        (["train", "--resume", "nowhere"], "there is no folder nowhere"),
+        (["evaluate", "nowhere"], "there is no folder nowhere"),
+        (["play", "nowhere"], "there is no folder nowhere"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_name(arguments, message, capsys):

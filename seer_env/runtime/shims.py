@@ -21,7 +21,7 @@ from numba import carray, int64, types
 from numba.core.ccallback import CFunc
 from numba.core.errors import NumbaError
 
-from seer_env.errors import ModelError
+from seer_env.compile_errors import explained
 from seer_env.runtime import sim_boundary, sim_events, sim_type  # noqa: F401 - sim_events: registers `emit`
 from seer_env.runtime.atomics import array_at, pointer, prefetch, record_at
 from seer_env.runtime.compile import c_function, package_fingerprint
@@ -263,7 +263,7 @@ def _compile(model: EventModel, spec: sim_type.SimSpec, stamp: str | None) -> Co
     functions: list[CFunc] = []
 
     def build(source: str, name: str, users: str, **extra) -> int:
-        functions.append(_build(source, name, {**scope, **extra}, stamp, users))
+        functions.append(_build(source, name, {**scope, **extra}, stamp, users, spec))
         return int(functions[-1].address or 0)
 
     by_kind = {int(k): copies.compiled(model.handlers[int(k)], inline=True) for k in model.Kind}
@@ -335,17 +335,16 @@ def _outputs_scope(model: EventModel, spec: sim_type.SimSpec, copies: UserFuncti
     }
 
 
-def _build(source: str, name: str, scope: dict[str, Any], stamp: str | None, users: str) -> CFunc:
+def _build(
+    source: str, name: str, scope: dict[str, Any], stamp: str | None, users: str, spec: sim_type.SimSpec
+) -> CFunc:
     exec(compile(source, f"<seer_env {name}>", "exec"), scope)
     scope[name].__qualname__ = f"{name}_{scope['LABEL']}"  # as in `UserFunctions`
     try:
         return c_function(scope[name], SHIM, stamp)
     except (NumbaError, KeyError, AssertionError, NotImplementedError, IndexError) as error:
-        raise ModelError(
-            f"numba cannot compile {users}: {type(error).__name__}: {error}\n"
-            "Handlers may use numbers, loops, `math`, `sim` and functions of this kind; under "
-            "scheduler='python' they run as they are, and breakpoints work."
-        ) from error
+        refusal = explained(error, spec, scope, users)
+        raise refusal from refusal.__cause__
 
 
 def _count_cells_source(model: EventModel) -> str:

@@ -31,7 +31,7 @@ compiled_cell, compiled_image = kernel(clamped_cell), kernel(nearest_image)
 
 def _need_grid(sim, word: str) -> int:
     if not sim.spec.dimensions:
-        raise TypingError(f"sim.{word}: the model declares no grid")
+        raise TypingError(f"sim.{word}: the model declares no grid: set `grid` to a Grid")
     return sim.spec.dimensions
 
 
@@ -70,7 +70,7 @@ def index_at(control):
 @overload_method(SimType, "view")
 def _view(sim, j):
     if not sim.spec.public.names:
-        raise TypingError("sim.view: the model declares no public fields")
+        raise TypingError("sim.view: the model declares no public fields: name some in `public`")
     dtype, ranked = sim.spec.public, sim.spec.dimensions > 0
 
     def view(sim, j):

@@ -6,13 +6,16 @@ Outside `runtime`, whose sources stamp the compiled code: other words here compi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import types
 
 from seer_env.errors import ModelError
+from seer_env.runtime.sim_type import ReadOnlyRecord, SimSpec
 from seer_env.runtime.user_code import place
-
-if TYPE_CHECKING:
-    from seer_env.runtime.sim_type import SimSpec
 
 #: What the shims call the user's functions, in the order of the calls.
 CALLED = ("handle", "write_observation", "reward", "is_terminated")
@@ -20,6 +23,10 @@ CALLED = ("handle", "write_observation", "reward", "is_terminated")
 OWN_WORDS = re.compile(
     r"^\W*(?:TypingError: )?(sim\.\w+.*|a handler writes its own row only.*)$", re.MULTILINE
 )
+#: What numba says of `sim.<name>` and `sim.tables.<name>`.
+UNKNOWN_WORD = re.compile(r"Unknown attribute '(\w+)' of type (Sim|Tables)\(")
+#: What of an event's record is the handlers'.
+EVENT_WORDS = ("time", "kind", "target", "payload")
 #: Numba's name of the type of `sim`: a line long, and in every line.
 SIM_TYPE = re.compile(r"(?:Sim|Tables)\(SimSpec\(.*?label='\w*'\)\)")
 
@@ -31,7 +38,7 @@ def explained(error: Exception, spec: SimSpec, scope: dict[str, Any], users: str
     """
     called = [scope[name] for name in CALLED if name in scope]
     users = next((_place(f, spec) for f in called if not f.overloads), users)
-    sentence = _own_words(str(error))
+    sentence = _missing_field(error, spec) or _own_words(str(error)) or _missing_word(str(error), spec)
     if sentence is not None:
         return ModelError(f"{users}: {sentence}")
     refusal = ModelError(
@@ -52,3 +59,48 @@ def _own_words(text: str) -> str | None:
     """What a check of the runtime's own said, if one did."""
     found = OWN_WORDS.search(text)
     return found and found[1]
+
+
+def _missing_field(error: Exception, spec: SimSpec) -> str | None:
+    """For numba's bare `KeyError`, raised by the type of the record that has no such field."""
+    if not isinstance(error, KeyError):
+        return None
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    record, name = frames[-1].f_locals.get("self"), error.args[0]
+    if not isinstance(record, types.Record):
+        return None
+    return " Or: ".join(
+        _lacks(what, name, EVENT_WORDS if dtype == spec.event else dtype.names, fix)
+        for what, dtype, fix in _records(spec, isinstance(record, ReadOnlyRecord))
+        if tuple(record.fields) == dtype.names
+    )
+
+
+def _records(spec: SimSpec, read_only: bool) -> list[tuple[str, np.dtype, str]]:
+    """The records that a function may meet: what handlers call it, its fields, and how to have another."""
+    if read_only:
+        return [
+            ("the event", spec.event, "an emission's words arrive in event.payload"),
+            ("sim.params", spec.params, "declare it in `params`"),
+            ("a row of sim.view", spec.public, "name it in `public`"),
+        ]
+    return [
+        ("the entity", spec.entity, "declare it in `entity`"),
+        ("info", spec.info, "declare it in `info`"),
+    ]
+
+
+def _missing_word(text: str, spec: SimSpec) -> str | None:
+    """For `sim.<name>` and `sim.tables.<name>`."""
+    found = UNKNOWN_WORD.search(text)
+    if found is None:
+        return None
+    name, owner = found.groups()
+    if owner == "Tables":
+        return _lacks("sim.tables", name, [table[0] for table in spec.tables], "declare it in `tables`")
+    return f"there is no sim.{name}: the words of sim are in help('seer_env.model')"
+
+
+def _lacks(what: str, name: str, fields: Sequence[str], fix: str) -> str:
+    """A dtype needs a field: the one of a record without fields is called `none`."""
+    return f"{what} has no field {name!r}; it has {', '.join(fields) or 'none'}: {fix}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from worlds import Ring
 
@@ -46,3 +47,71 @@ def test_a_word_that_the_model_lacks_is_said_in_a_line_behind_the_function(funct
 
 def test_numbas_text_does_not_stand_before_what_says_the_same():
     assert refusal(push=handles(Ring.action_kind)(views), public=(), grid=None).__suppress_context__
+
+
+def misses_entity(me, event, sim):
+    me.y += 1.0
+
+
+def misses_stored(me, event, sim):
+    me.y = 1.0
+
+
+def misses_event(me, event, sim):
+    me.x = event.load
+
+
+def misses_view(me, event, sim):
+    me.x = sim.view(0).noise
+
+
+def misses_params(me, event, sim):
+    me.x = sim.params.load
+
+
+def misses_tables(me, event, sim):
+    me.x = sim.tables.load_of_nobody[0]
+
+
+def misses_sim(me, event, sim):
+    me.x = sim.load
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (misses_entity, "the entity has no field 'y'; it has x, heard, noise, up: declare it in `entity`"),
+        (misses_stored, "the entity has no field 'y'; it has x, heard, noise, up: declare it in `entity`"),
+        (
+            misses_event,
+            "the event has no field 'load'; it has time, kind, target, payload: an emission's words arrive "
+            "in event.payload",
+        ),
+        (misses_view, "a row of sim.view has no field 'noise'; it has x: name it in `public`"),
+        (misses_params, "sim.params has no field 'load'; it has patience, gain: declare it in `params`"),
+        (misses_tables, "sim.tables has no field 'load_of_nobody'; it has weight: declare it in `tables`"),
+        (misses_sim, "there is no sim.load: the words of sim are in help('seer_env.model')"),
+    ],
+)
+def test_a_field_that_a_record_lacks_is_said_with_those_it_has(function, sentence):
+    assert of_handler(function).endswith(f": {sentence}")
+
+
+@pytest.mark.parametrize(("info", "fields"), [(None, "none"), (np.dtype([("seen", "f8")]), "seen")])
+def test_a_field_that_info_lacks_is_said_of_the_function_that_was_refused(info, fields):
+    def observe(me, obs, info, sim):
+        info.unseen = 1.0
+
+    place = f"{observe.__qualname__} ({__file__}:{observe.__code__.co_firstlineno})"
+    sentence = f"info has no field 'unseen'; it has {fields}: declare it in `info`"
+    assert str(refusal(observe=staticmethod(observe), info=info)) == f"{place}: {sentence}"
+
+
+def test_what_has_no_sentence_of_ours_keeps_numbas_without_the_type_of_sim():
+    def compares(me, event, sim):
+        me.x = sim + "a"
+
+    text = of_handler(compares)
+    assert text.startswith("numba cannot compile ")
+    assert "TypingError" in text
+    assert "SimSpec" not in text

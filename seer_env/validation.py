@@ -28,10 +28,21 @@ MOST_CELLS = 1 << 26
 #: The longest step and lookahead: the clock of any number of steps is finite. Times may be so large that a
 #: lookahead is lost in rounding, as it then is under every scheduler.
 MOST_TIME = 1e100
+#: What every model has, and how it comes by it where it has not.
+NEEDED = {
+    **dict.fromkeys(
+        ("n_entities", "n_agents", "params", "tables"), "call super().__init__(n_entities) in __init__"
+    ),
+    "Kind": "declare an IntEnum of the kinds of event, such as IntEnum('Kind', 'ACT', start=0)",
+    "entity": "declare the dtype of an entity's row, such as np.dtype([('x', 'f8')])",
+    "observation_space": "declare one agent's 1-D float32 Box, such as spaces.Box(0.0, 1.0, (1,))",
+}
 
 
 def validate_model(model: EventModel) -> None:
     """Raise `ModelError` naming the attribute, its value and the fix, or return."""
+    for attribute, fix in NEEDED.items():
+        _require(hasattr(model, attribute), f"{type(model).__name__} has no {attribute}: {fix}")
     _check_identity(model)
     _check_kinds(model)
     _check_fields(model.entity, "entity")
@@ -60,12 +71,11 @@ def _check_identity(model: EventModel) -> None:
 
 def _check_kinds(model: EventModel) -> None:
     owner = type(model).__name__
-    kinds = getattr(model, "Kind", None)
+    kinds = model.Kind
     _require(
         isinstance(kinds, type) and issubclass(kinds, IntEnum),
         f"{owner}.Kind must be an IntEnum class, got {kinds!r}",
     )
-    assert kinds is not None
     values = sorted(int(k) for k in kinds)
     _require(
         values == list(range(len(values))) and (bool(values) or model.array_step is not None),
@@ -151,7 +161,7 @@ def _check_public(model: EventModel) -> None:
 
 
 def _check_spaces(model: EventModel) -> None:
-    space = getattr(model, "observation_space", None)
+    space = model.observation_space
     _require(
         isinstance(space, spaces.Box) and space.dtype == np.float32 and len(space.shape) == 1,
         f"observation_space must be a 1-D float32 Box, got {space!r}",

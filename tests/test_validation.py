@@ -200,6 +200,31 @@ def test_a_model_without_reset_says_so():
         Idle(2).reset(np.zeros(2), lambda *_: None, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize(
+    ("attribute", "fix"),
+    [
+        ("Kind", "declare an IntEnum of the kinds of event"),
+        ("entity", "declare the dtype of an entity's row"),
+        ("observation_space", "declare one agent's 1-D float32 Box"),
+    ],
+)
+def test_a_class_that_does_not_declare_what_it_must_says_so(attribute, fix):
+    declared = {"Kind": Ring.Kind, "entity": Ring.entity, "observation_space": Ring.observation_space}
+    del declared[attribute]
+    model = type("Bare", (EventModel,), declared)(2)
+    with pytest.raises(ModelError, match=rf"^Bare has no {attribute}: {fix}"):
+        model.validate()
+
+
+def test_a_model_whose_init_leaves_out_the_base_class_says_so():
+    class Orphan(Ring):
+        def __init__(self):
+            self.size = 3
+
+    with pytest.raises(ModelError, match=r"^Orphan has no n_entities: call super\(\)\.__init__"):
+        Orphan().validate()
+
+
 def test_a_subclass_inherits_handlers_and_may_replace_one():
     class Other(Ring):
         @handles(Ring.Kind.PASS)

@@ -27,6 +27,8 @@ OWN_WORDS = re.compile(
 UNKNOWN_WORD = re.compile(r"Unknown attribute '(\w+)' of type (Sim|Tables)\(")
 #: What of an event's record is the handlers'.
 EVENT_WORDS = ("time", "kind", "target", "payload")
+#: Of what a function may return by mistake.
+NUMBAS_WORDS = {types.unicode_type: "a str", types.none: "None: return one on every path"}
 #: Numba's name of the type of `sim`: a line long, and in every line.
 SIM_TYPE = re.compile(r"(?:Sim|Tables)\(SimSpec\(.*?label='\w*'\)\)")
 
@@ -37,10 +39,13 @@ def explained(error: Exception, spec: SimSpec, scope: dict[str, Any], users: str
     Its `__cause__` is numba's error where the message quotes it, and None where it says the same better.
     """
     called = [scope[name] for name in CALLED if name in scope]
-    users = next((_place(f, spec) for f in called if not f.overloads), users)
+    refused = [f for f in called if not f.overloads]
+    users = _place(refused[0], spec) if refused else users
     sentence = _missing_field(error, spec) or _own_words(str(error)) or _missing_word(str(error), spec)
     if sentence is not None:
         return ModelError(f"{users}: {sentence}")
+    if not refused and "reward" in scope and (kind := _odd_reward(scope["reward"])) is not None:
+        return ModelError(f"{_place(scope['reward'], spec)}: a reward must be a number, and this is {kind}")
     refusal = ModelError(
         f"numba cannot compile {users}: {type(error).__name__}: {SIM_TYPE.sub('sim', str(error))}\n"
         "Handlers may use numbers, loops, `math`, `sim` and functions of this kind; under "
@@ -104,3 +109,9 @@ def _missing_word(text: str, spec: SimSpec) -> str | None:
 def _lacks(what: str, name: str, fields: Sequence[str], fix: str) -> str:
     """A dtype needs a field: the one of a record without fields is called `none`."""
     return f"{what} has no field {name!r}; it has {', '.join(fields) or 'none'}: {fix}"
+
+
+def _odd_reward(reward: Any) -> str | None:
+    """What a compiled reward returns, if it is no number: the outputs' shim cannot store it."""
+    (kind,) = (types.unliteral(signature.return_type) for signature in reward.nopython_signatures)
+    return None if isinstance(kind, (types.Number, types.Boolean)) else NUMBAS_WORDS.get(kind, str(kind))

@@ -115,3 +115,30 @@ def test_what_has_no_sentence_of_ours_keeps_numbas_without_the_type_of_sim():
     assert text.startswith("numba cannot compile ")
     assert "TypingError" in text
     assert "SimSpec" not in text
+
+
+def text(me, info, sim):
+    return "a"
+
+
+def forgets(me, info, sim):
+    me.x *= 2.0
+
+
+@pytest.mark.parametrize(
+    ("function", "scheduler", "got"),
+    [
+        (text, "serial", "a str"),
+        (text, "python", "'a'"),
+        (forgets, "serial", "None: return one on every path"),
+        (forgets, "python", "None"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_named(function, scheduler, got):
+    class Mine(Ring):
+        reward = staticmethod(function)
+
+    with pytest.raises(ModelError) as raised:
+        make_engine(Mine(), scheduler).reset(0)
+    place = f"{function.__name__} ({__file__}:{function.__code__.co_firstlineno})"
+    assert str(raised.value) == f"{place}: a reward must be a number, and this is {got}"

@@ -17,6 +17,7 @@ from seer_env.runtime.engine import Committed, Engine, Outputs, empty_boundary
 from seer_env.runtime.layout import MAX_EMISSIONS, MAX_MICRO, pack_seq, pending_dtype, unpack_seq
 from seer_env.runtime.schedulers.python_sim import BoundaryView, Event, HandlerSim, OutputSim
 from seer_env.runtime.stats import StepStats, WorkerStats
+from seer_env.runtime.user_code import place
 
 
 class PythonEngine(Engine):
@@ -170,7 +171,7 @@ class PythonEngine(Engine):
                 me, sim = self._rows[agent], OutputSim(self, int(agent))
                 info = None if info_rows is None else info_rows[agent]
                 model.observe(me, outputs.observations[agent], info, sim)
-                outputs.rewards[agent] = model.reward(me, info, sim)
+                outputs.rewards[agent] = _number(model.reward(me, info, sim), model.reward)
                 outputs.terminated[agent] = model.terminated(me, info, sim)
 
     def close(self) -> None:
@@ -188,6 +189,14 @@ class PythonEngine(Engine):
         view = self._state.view()
         view.flags.writeable = False
         return view
+
+
+def _number(reward, function) -> float:
+    """A reward as a float; None, which numpy would take for nan, is none."""
+    try:
+        return float(reward)
+    except (TypeError, ValueError):
+        raise ModelError(f"{place(function)}: a reward must be a number, and this is {reward!r}") from None
 
 
 def _stats(events: int, window_s: float, outputs_s: float) -> StepStats:

@@ -17,7 +17,7 @@ class SeerError(Exception):
 
 
 class ModelError(SeerError, ValueError):
-    """A model's declaration cannot work; raised before anything is allocated or compiled."""
+    """A model cannot work as it is declared or written."""
 
 
 class ContractBreach(SeerError, RuntimeError):

@@ -7,7 +7,7 @@ import pytest
 from worlds import Ring
 
 from seer_env.errors import ModelError
-from seer_env.model import handles
+from seer_env.model import handles, output
 from seer_env.runtime.engine import make_engine
 
 
@@ -115,6 +115,33 @@ def test_what_has_no_sentence_of_ours_keeps_numbas_without_the_type_of_sim():
     assert text.startswith("numba cannot compile ")
     assert "TypingError" in text
     assert "SimSpec" not in text
+
+
+@pytest.mark.parametrize("scheduler", ["serial", "python"])
+def test_an_index_beyond_the_observation_is_named_with_its_space(scheduler):
+    class Mine(Ring):
+        @output
+        def observe(me, obs, info, sim):
+            obs[7] = 1.0
+
+    place = f"{Mine.observe.__qualname__} ({__file__}:{Mine.observe.__code__.co_firstlineno})"
+    with pytest.raises(ModelError) as raised:
+        make_engine(Mine(), scheduler).reset(0)
+    assert str(raised.value) == (
+        f"{place}: index 7 is out of bounds for axis 0 with size 4. obs has indices 0..3: observation_space "
+        f"is {Ring.observation_space}; make it as large as what is written"
+    )
+
+
+@pytest.mark.parametrize("scheduler", ["serial", "python"])
+def test_an_index_beyond_another_array_in_observe_arrives_as_it_was_raised(scheduler):
+    class Mine(Ring):
+        @output
+        def observe(me, obs, info, sim):
+            obs[0] = sim.tables.weight[sim.n_entities]
+
+    with pytest.raises(IndexError, match="index 8 is out of bounds for axis 0 with size 8"):
+        make_engine(Mine(), scheduler).reset(0)
 
 
 def text(me, info, sim):

@@ -170,7 +170,7 @@ class PythonEngine(Engine):
             for agent in np.flatnonzero(live):
                 me, sim = self._rows[agent], OutputSim(self, int(agent))
                 info = None if info_rows is None else info_rows[agent]
-                model.observe(me, outputs.observations[agent], info, sim)
+                _write_observation(model, me, outputs.observations[agent], info, sim)
                 outputs.rewards[agent] = _number(model.reward(me, info, sim), model.reward)
                 outputs.terminated[agent] = model.terminated(me, info, sim)
 
@@ -189,6 +189,19 @@ class PythonEngine(Engine):
         view = self._state.view()
         view.flags.writeable = False
         return view
+
+
+def _write_observation(model, me, obs, info, sim) -> None:
+    """`model.observe`; an index beyond `obs` is told what made `obs` so short."""
+    try:
+        model.observe(me, obs, info, sim)
+    except IndexError as error:  # numpy names no array: another one of this size may be meant
+        if not str(error).endswith(f"out of bounds for axis 0 with size {len(obs)}"):
+            raise
+        raise ModelError(
+            f"{place(model.observe)}: {error}. obs has indices 0..{len(obs) - 1}: observation_space is "
+            f"{model.observation_space}; make it as large as what is written"
+        ) from error
 
 
 def _number(reward, function) -> float:

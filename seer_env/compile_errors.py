@@ -19,9 +19,10 @@ from seer_env.runtime.user_code import place
 
 #: What the shims call the user's functions, in the order of the calls.
 CALLED = ("handle", "write_observation", "reward", "is_terminated")
-#: What the runtime's own checks say, wherever in numba's text.
+#: What the runtime's own checks say, wherever in numba's text; the colon tells it from a line of a handler.
 OWN_WORDS = re.compile(
-    r"^\W*(?:TypingError: )?(sim\.\w+.*|a handler writes its own row only.*)$", re.MULTILINE
+    r"^\W*(?:TypingError: )?(sim\.[\w.]+(?:\(k, radius\))?: .*|a handler writes its own row only.*)$",
+    re.MULTILINE,
 )
 #: What numba says of `sim.<name>` and `sim.tables.<name>`.
 UNKNOWN_WORD = re.compile(r"Unknown attribute '(\w+)' of type (Sim|Tables)\(")
@@ -113,5 +114,5 @@ def _lacks(what: str, name: str, fields: Sequence[str], fix: str) -> str:
 
 def _odd_reward(reward: Any) -> str | None:
     """What a compiled reward returns, if it is no number: the outputs' shim cannot store it."""
-    (kind,) = (types.unliteral(signature.return_type) for signature in reward.nopython_signatures)
+    kind = types.unliteral(reward.nopython_signatures[-1].return_type)
     return None if isinstance(kind, (types.Number, types.Boolean)) else NUMBAS_WORDS.get(kind, str(kind))

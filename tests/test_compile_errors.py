@@ -46,7 +46,7 @@ def test_a_word_that_the_model_lacks_is_said_in_a_line_behind_the_function(funct
 
 
 def test_numbas_text_does_not_stand_before_what_says_the_same():
-    assert refusal(push=handles(Ring.action_kind)(views), public=(), grid=None).__suppress_context__
+    assert refusal(push=handles(Ring.action_kind)(views), public=(), grid=None).__cause__ is None
 
 
 def misses_entity(me, event, sim):

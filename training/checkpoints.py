@@ -36,8 +36,10 @@ __all__ = [
     "drop_later",
     "find_checkpoint",
     "load_actor",
+    "observation_size",
     "restore",
     "save_checkpoint",
+    "saved_progress",
 ]
 
 FORMAT = 3

@@ -78,7 +78,6 @@ class Asynchronous:
         self._published.put((tensors, version))
         if self._thread is None:
             first = version + len(self._waiting) // self.parts
-            # Fewer than `first` if the run was shortened.
             last = min(version + self._staleness + 1, self._updates)  # less, if the run was shortened
             self._to_come = self.parts * max(last - first, 0)
             self._thread = threading.Thread(target=self._run, args=(first,), name="rollouts", daemon=True)

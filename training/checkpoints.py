@@ -33,7 +33,6 @@ __all__ = [
     "CheckpointError",
     "Progress",
     "checkpoint_config",
-    "drop_later",
     "find_checkpoint",
     "load_actor",
     "observation_size",
@@ -87,7 +86,8 @@ def find_checkpoint(path: Path) -> Path:
 def save_checkpoint(config: TrainConfig, learner: Learner, rollouts: Rollouts, progress: Progress) -> Path:
     """Write a checkpoint into `config.run`, whole or not at all.
 
-    The one before it stays, as another process may be reading it; earlier ones are removed.
+    The one before it stays, as another process may be reading it. Earlier ones are removed, and later ones
+    too: they are of updates that are made again, as the run went on from before them.
 
     Raises:
         CheckpointError: it cannot be written, as on a full disk.
@@ -116,8 +116,10 @@ def _save(config: TrainConfig, learner: Learner, rollouts: Rollouts, progress: P
     (partial / "state.json").write_text(json.dumps({"format": FORMAT, **asdict(progress)}), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
-    for earlier in _numbered(config.run)[:-2]:
-        shutil.rmtree(earlier)
+    found = _numbered(config.run)
+    last = found.index(folder)
+    for other in found[: max(last - 1, 0)] + found[last + 1 :]:
+        shutil.rmtree(other)
     return folder
 
 
@@ -188,13 +190,6 @@ def restore(folder: Path, learner: Learner, rollouts: Rollouts) -> Progress:
     except (KeyError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{folder}/state.safetensors: not of this run: {error!r}") from error
     return progress
-
-
-def drop_later(run: Path, updates: int) -> None:
-    """Remove the checkpoints of a run's folder after `updates`: those updates are to be made again."""
-    for folder in _numbered(run):
-        if int(folder.name.removeprefix("checkpoint_")) > updates:
-            shutil.rmtree(folder)
 
 
 def checkpoint_config(folder: Path) -> TrainConfig:

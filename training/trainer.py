@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from seer_env.training.checkpoints import Progress, drop_later, restore, save_checkpoint, written
+from seer_env.training.checkpoints import Progress, restore, save_checkpoint, written
 from seer_env.training.config import TrainConfig, dump_config
 from seer_env.training.cores import Cores
 from seer_env.training.logging import RunLog
@@ -47,10 +47,10 @@ def train(config: TrainConfig, resume: Path | None = None) -> Progress:
         cores = Cores(rollouts, config.staleness) if config.elastic else None
         with written(config.run):
             config.run.mkdir(parents=True, exist_ok=True)
-            drop_later(config.run, progress.updates)
-            (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
         saved = None  # updates that the last checkpoint has
         with RunLog(config.run, config.updates, progress.updates) as log, interrupt_noted() as interrupted:
+            with written(config.run):
+                (config.run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
             while progress.updates < config.updates and not interrupted:
                 log.write(progress.updates + 1, one_update(learner, rollouts, progress, cores))
                 if progress.updates % config.checkpoint_every == 0:

@@ -81,12 +81,23 @@ def test_figures_that_are_damaged_are_named(tmp_path, rows):
     config = dataclasses.replace(FLOCK, updates=1, run=tmp_path)
     train(config)
     (tmp_path / "progress.csv").write_bytes(rows)
+    settings = (tmp_path / "config.yaml").read_bytes()
     with pytest.raises(CheckpointError, match=r"progress\.csv: damaged"):
-        train(config, resume=find_checkpoint(tmp_path))
+        train(dataclasses.replace(config, updates=2), resume=find_checkpoint(tmp_path))
+    assert (tmp_path / "config.yaml").read_bytes() == settings
 
 
-def test_going_on_from_an_earlier_checkpoint_removes_the_later_ones(tmp_path):
-    """Else the next `--resume` of the run's folder would go on from a branch that was left."""
+def test_going_on_from_an_earlier_checkpoint_keeps_the_later_one_until_the_next_is_saved(tmp_path):
+    config = dataclasses.replace(FLOCK, updates=2, run=tmp_path, checkpoint_every=1)
+    train(config)
+    (tmp_path / "progress.csv").write_bytes(b"update\nabc\n")
+    with pytest.raises(CheckpointError, match="damaged"):
+        train(config, resume=tmp_path / "checkpoint_000001")
+    assert find_checkpoint(tmp_path).name == "checkpoint_000002"
+
+
+def test_a_checkpoint_after_an_earlier_one_removes_those_of_the_branch_that_was_left(tmp_path):
+    """Else the next `--resume` of the run's folder would go on from there."""
     config = dataclasses.replace(FLOCK, updates=2, run=tmp_path, checkpoint_every=1)
     train(config)
     train(dataclasses.replace(config, updates=1, checkpoint_every=9), resume=tmp_path / "checkpoint_000001")
